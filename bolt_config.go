@@ -1,0 +1,66 @@
+package idem
+
+import (
+	"fmt"
+	"time"
+)
+
+// BoltConfig configures a BoltStore. The zero value is a good default for a
+// service.
+type BoltConfig struct {
+	// LockTimeout is how long opening waits while another process holds the
+	// file. 0 means 5 seconds; negative means to try once.
+	LockTimeout time.Duration
+	// CacheBytes bounds the memory for finished records. 0 means 32 MiB;
+	// negative means no cache.
+	CacheBytes int64
+	// MaxRecords refuses new keys with ErrFull from this number of records on.
+	// 0 means no limit.
+	MaxRecords int64
+	// MaxBytes refuses new keys with ErrFull when this much of the file is in
+	// use. Attempts that were let in may still finish, so the file can grow
+	// somewhat beyond it. 0 means no limit.
+	MaxBytes int64
+	// Grace is how long after an open records stay that ran out while no service
+	// had the file open, so that clients which could not retry then still can.
+	// 0 means 15 minutes; negative means none.
+	Grace time.Duration
+	// ReadOnly opens for reading only, under a shared lock. The file must exist.
+	ReadOnly bool
+	// RequirePrivate refuses a file that other users can read or write with
+	// ErrInsecure. Otherwise such a file is reported by Info.
+	RequirePrivate bool
+
+	// transient is set for short-lived holders, which are not up between two
+	// opens: they know no downtime and leave the service's records alone.
+	transient bool
+	// wall replaces time.Now at opening, for tests of clock steps.
+	wall func() time.Time
+	// engine wraps the engine after opening, for tests that inject faults.
+	engine func(engine) engine
+}
+
+const (
+	defaultLockTimeout = 5 * time.Second
+	defaultCacheBytes  = 32 << 20
+	defaultGrace       = 15 * time.Minute
+)
+
+func (c BoltConfig) withDefaults() (BoltConfig, error) {
+	if c.MaxRecords < 0 || c.MaxBytes < 0 {
+		return c, fmt.Errorf("bolt: MaxRecords and MaxBytes must not be negative")
+	}
+	if c.LockTimeout == 0 {
+		c.LockTimeout = defaultLockTimeout
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = defaultCacheBytes
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if c.wall == nil {
+		c.wall = time.Now
+	}
+	return c, nil
+}

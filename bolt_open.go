@@ -1,0 +1,195 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/idembolt/idem/internal/flockinfo"
+)
+
+// OpenBoltStore opens the store at path and creates it if there is nothing. The
+// directory must exist. It waits for the lock until ctx ends or
+// BoltConfig.LockTimeout is over.
+//
+// Errors: *LockedError if another process holds the file, ErrNotIdem for a path
+// that holds anything else (a symbolic link and an empty file included),
+// ErrCorrupt and ErrFormat for a store that cannot be read, ErrInsecure if
+// RequirePrivate is set, fs.ErrNotExist if ReadOnly is set and there is no file.
+// In all of these cases the path is left as it was.
+func OpenBoltStore(ctx context.Context, path string, c BoltConfig) (*BoltStore, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	giveUp := time.Now().Add(c.LockTimeout)
+	for {
+		s, err := tryOpen(path, c)
+		if !errors.Is(err, errTryAgain) && !errors.Is(err, berrors.ErrTimeout) {
+			return s, err
+		}
+		if !time.Now().Before(giveUp) {
+			return nil, lockedError(path)
+		}
+		wait := 2*time.Millisecond + rand.N(10*time.Millisecond) // jitter: bbolt's own wait of 50 ms is neither fair nor stoppable
+		if !pause(ctx, min(wait, time.Until(giveUp))) {
+			return nil, fmt.Errorf("%w: %w", lockedError(path), ctx.Err())
+		}
+	}
+}
+
+// errTryAgain: the file was created, replaced or removed while it was opened.
+var errTryAgain = errors.New("the file changed while it was opened")
+
+func lockedError(path string) error {
+	e := &LockedError{Path: path}
+	if pid, ok := flockinfo.Holder(path); ok {
+		e.PID, e.Command = pid, flockinfo.Command(pid)
+	}
+	return e
+}
+
+// tryOpen makes one attempt, without waiting.
+func tryOpen(path string, c BoltConfig) (*BoltStore, error) {
+	switch err := inspectPath(path); {
+	case errors.Is(err, fs.ErrNotExist) && !c.ReadOnly:
+		if err := createBolt(path, c.wall()); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	}
+	s := &BoltStore{path: path, config: c, incarnation: randomHex(16), cache: newCache(c.CacheBytes)}
+	if err := s.open(); err != nil {
+		if s.handle != nil {
+			_ = s.handle.Close() // frees the lock, however bbolt was left
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// open locks and reads the file that inspectPath has found worth opening.
+func (s *BoltStore) open() error {
+	options := &bolt.Options{
+		Timeout:        time.Millisecond, // exactly one try
+		ReadOnly:       s.config.ReadOnly,
+		NoFreelistSync: true, // also: opening writes nothing, so a foreign file stays untouched
+		FreelistType:   bolt.FreelistMapType,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag&^os.O_CREATE|openNoFollow, mode)
+			s.handle = f
+			return f, err
+		},
+	}
+	if !s.config.transient && !s.config.ReadOnly {
+		options.InitialMmapSize = initialMmapSize()
+	}
+	err := guarded(func() (err error) {
+		s.db, err = bolt.Open(s.path, 0o600, options)
+		return err
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return err
+	case errors.Is(err, fs.ErrNotExist) && !s.config.ReadOnly:
+		return errTryAgain
+	case err != nil:
+		return openError(s.path, err)
+	}
+	s.db.AllocSize = 1 << 20 // the file grows in steps of this size
+	if s.opened, err = s.handle.Stat(); err != nil {
+		return err
+	}
+	if s.checkIdentity() != nil {
+		return errTryAgain
+	}
+	if err := s.checkMode(); err != nil {
+		return err
+	}
+	if err := s.load(); err != nil {
+		return openError(s.path, err)
+	}
+	return nil
+}
+
+// initialMmapSize maps so much address space that a slow reader practically
+// never stands in the way of a growing file. Windows would make the file that
+// large, and 32-bit systems do not have the space.
+func initialMmapSize() int {
+	if strconv.IntSize < 64 || runtime.GOOS == "windows" {
+		return 0
+	}
+	return 1 << 30
+}
+
+// load reads what the file says about itself and starts the store.
+func (s *BoltStore) load() error {
+	var state storeState
+	var id int64
+	err := guarded(func() error {
+		return s.db.View(func(tx *bolt.Tx) (err error) {
+			id = int64(tx.ID())
+			s.file, state, err = readMeta(tx)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	s.clock = newStoreClock(s.config.wall(), state.clock, state.servedUntil, s.config.Grace)
+	if s.config.transient {
+		s.clock.graceUntil = time.Time{}
+	}
+	e := &boltEngine{db: s.db}
+	e.durable.Store(id)
+	s.engine = e
+	if s.config.engine != nil {
+		s.engine = s.config.engine(e)
+	}
+	if s.config.ReadOnly {
+		return nil
+	}
+	// The last holder may have died between writing a commit and syncing it.
+	if err := s.db.Sync(); err != nil {
+		return err
+	}
+	// An empty transaction, rolled back, makes bbolt count its free pages.
+	if err := guarded(func() error {
+		tx, err := s.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		return tx.Rollback()
+	}); err != nil {
+		return err
+	}
+	removeLeftovers(s.path)
+	s.writer = newWriter(s, state)
+	return nil
+}
+
+// checkMode refuses or notes a file that other users can read or write.
+func (s *BoltStore) checkMode() error {
+	if s.config.RequirePrivate && s.wideMode() {
+		return fmt.Errorf("%w: %s has mode %04o, make it 0600", ErrInsecure, s.path, s.opened.Mode().Perm())
+	}
+	return nil
+}
+
+func (s *BoltStore) wideMode() bool {
+	return runtime.GOOS != "windows" && s.opened.Mode().Perm()&0o077 != 0
+}

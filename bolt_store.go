@@ -1,0 +1,444 @@
+package idem
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/idembolt/idem/internal/procid"
+)
+
+var (
+	_ Store         = (*BoltStore)(nil)
+	_ Waiter        = (*BoltStore)(nil)
+	_ Liveness      = (*BoltStore)(nil)
+	_ Clock         = (*BoltStore)(nil)
+	_ SecretKeeper  = (*BoltStore)(nil)
+	_ EventRecorder = (*BoltStore)(nil)
+)
+
+// residentOwner begins the owner of records claimed by a process that keeps the
+// file open; what follows is its incarnation.
+const residentOwner = "r:"
+
+// BoltStore keeps records in one bbolt file, which it holds locked until Close.
+// For processes that must not hold the file there is TransientStore.
+//
+// The lock proves something: a record claimed by an earlier holder cannot have
+// a living owner, so its attempt is known to be interrupted the moment the file
+// is opened, whatever its lease says.
+//
+// A failed commit leaves it open whether the write is on disk. The store is
+// then poisoned: every later call returns ErrPoisoned, and opening the file
+// again reads what became of it. Only a commit that failed for want of space,
+// and demonstrably wrote nothing, is ErrFull and leaves the store usable.
+//
+// It is safe for concurrent use by one process.
+type BoltStore struct {
+	path        string
+	config      BoltConfig
+	incarnation string
+	file        fileMeta
+	opened      os.FileInfo // of the file that is open
+	handle      *os.File
+	db          *bolt.DB
+	engine      engine
+	writer      *writer // nil when read-only
+	clock       *storeClock
+	cache       *cache
+	watch       watchers
+	ledger      ledger
+
+	poisoned atomic.Pointer[PoisonedError]
+	mu       sync.RWMutex // held for reading during every call
+	closed   bool
+}
+
+// Path returns the absolute path of the file.
+func (s *BoltStore) Path() string { return s.path }
+
+// Now returns the store's time, which never goes back, across restarts either.
+func (s *BoltStore) Now() time.Time { return s.clock.Now() }
+
+// Secret returns the secret that fingerprints in this file are keyed with.
+func (s *BoltStore) Secret() []byte { return bytes.Clone(s.file.secret) }
+
+// Watch signals the next change of key made through this store. See Waiter.
+func (s *BoltStore) Watch(key Key) (<-chan struct{}, func()) { return s.watch.watch(key) }
+
+// Owner returns this opening of the file. See Liveness.
+func (s *BoltStore) Owner() string { return residentOwner + s.incarnation }
+
+// Alive reports whether an owner may still be at work: this opening of the file
+// is, an earlier one is not, and a process that works without holding the file
+// is looked up. See Liveness.
+func (s *BoltStore) Alive(owner string) bool { return ownerAlive(owner, s.Owner()) }
+
+// ownerAlive judges an owner for a process that claims keys as self.
+func ownerAlive(owner, self string) bool {
+	if owner == self {
+		return true
+	}
+	if strings.HasPrefix(owner, residentOwner) {
+		return false // its holder had to let go of the file before anybody else could read the record
+	}
+	id, err := procid.Parse(owner)
+	return err != nil || id.Liveness() != procid.Dead
+}
+
+// RecordEvent counts the event; the counts join a later commit. See
+// EventRecorder.
+func (s *BoltStore) RecordEvent(e Event) { s.ledger.record(e, s.clock.Now()) }
+
+// Create implements Store.
+func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
+	if err := rec.validate(); err != nil {
+		return Record{}, err
+	}
+	var stored Record
+	err := s.write(ctx, len(rec.Value), func(p *planner) error {
+		st, live, err := p.live(rec.Key)
+		if err != nil {
+			return err
+		}
+		if live {
+			stored = st.rec.clone()
+			return ErrConflict
+		}
+		if err := s.full(p); err != nil {
+			return err
+		}
+		st.fresh = true
+		stored = p.put(st, rec)
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return Record{}, err
+	}
+	return stored, err
+}
+
+// Swap implements Store.
+func (s *BoltStore) Swap(ctx context.Context, version uint64, rec Record) (Record, error) {
+	if err := rec.validate(); err != nil {
+		return Record{}, err
+	}
+	var stored Record
+	err := s.write(ctx, len(rec.Value), func(p *planner) error {
+		st, live, err := p.live(rec.Key)
+		if err != nil {
+			return err
+		}
+		if !live || st.rec.Version != version {
+			if live {
+				stored = st.rec.clone()
+			}
+			return ErrConflict
+		}
+		stored = p.put(st, rec)
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return Record{}, err
+	}
+	return stored, err
+}
+
+// Delete implements Store.
+func (s *BoltStore) Delete(ctx context.Context, key Key, version uint64) error {
+	return s.write(ctx, 0, func(p *planner) error {
+		st, live, err := p.live(key)
+		switch {
+		case err != nil:
+			return err
+		case !live:
+			return ErrNotFound
+		case st.rec.Version != version:
+			return ErrConflict
+		}
+		p.remove(st)
+		return nil
+	})
+}
+
+// Expire implements Store. It also checks that the file at the path is still the
+// one that is open, and poisons the store if it is not.
+func (s *BoltStore) Expire(ctx context.Context, limit int) (int, error) {
+	// Look before queueing, so that an idle round costs the writer nothing.
+	keys, err := s.due(ctx, limit)
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	removed := 0
+	err = s.write(ctx, 0, func(p *planner) error {
+		removed = 0
+		for _, text := range keys {
+			key, err := ParseKey(string(text))
+			if err != nil {
+				return damaged(text, "the expiry index names it, but it is not a key")
+			}
+			st, err := p.lookup(key)
+			if err != nil {
+				return err
+			}
+			if st.rec.Version != 0 && s.clock.expired(&st.rec, p.now) {
+				p.remove(st)
+				removed++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+func (s *BoltStore) due(ctx context.Context, limit int) ([][]byte, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.RUnlock()
+	if err := s.checkIdentity(); err != nil {
+		return nil, s.poison(err)
+	}
+	until := s.clock.Now()
+	if served := s.clock.servedUntil; s.config.transient && !served.IsZero() {
+		until = served // what ran out later is the service's to judge
+	}
+	keys, err := s.engine.due(until, limit)
+	return keys, s.readError(err)
+}
+
+// Get implements Store.
+func (s *BoltStore) Get(ctx context.Context, key Key) (Record, error) {
+	if err := s.enter(ctx); err != nil {
+		return Record{}, err
+	}
+	defer s.mu.RUnlock()
+	if cached, ok := s.cache.get(key); ok {
+		if s.clock.expired(cached, s.clock.Now()) {
+			return Record{}, ErrNotFound
+		}
+		return cached.clone(), nil
+	}
+	mark := s.cache.mark(key)
+	rec, err := s.read(key)
+	if err != nil {
+		return Record{}, err
+	}
+	if rec.Version == 0 || s.clock.expired(&rec, s.clock.Now()) {
+		return Record{}, ErrNotFound
+	}
+	s.cache.fill(mark, &rec)
+	return rec, nil
+}
+
+// read gets a record from the engine; its Version is 0 if there is none.
+func (s *BoltStore) read(key Key) (Record, error) {
+	var rec Record
+	text := []byte(key.String())
+	err := s.engine.get(text, func(enc []byte) error {
+		if enc == nil {
+			return nil
+		}
+		var err error
+		rec, err = decodeRecord(text, enc, true)
+		return err
+	})
+	if err == nil && rec.Version != 0 {
+		err = s.annotate([]string{string(text)}, func(int) *Record { return &rec })
+	}
+	return rec, s.readError(err)
+}
+
+// scanPage is how many records a scan reads in one transaction, so that no
+// reader keeps pages from being reused for long.
+const scanPage = 256
+
+// Scan implements Store.
+func (s *BoltStore) Scan(ctx context.Context, q Query) iter.Seq2[Record, error] {
+	return scanPages(q, func(after string) ([]scanned, error) { return s.scanPage(ctx, q, after) })
+}
+
+// scanPages yields page after page until one is not full.
+func scanPages(q Query, read func(after string) ([]scanned, error)) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for after := q.After; ; {
+			page, err := read(after)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for _, found := range page {
+				if found.show && !yield(found.rec, found.err) {
+					return
+				}
+			}
+			if len(page) < scanPage {
+				return
+			}
+			after = page[len(page)-1].text
+		}
+	}
+}
+
+// scanned is one record of a page, or what kept it from being read.
+type scanned struct {
+	text string
+	rec  Record
+	err  error
+	show bool
+}
+
+func (s *BoltStore) scanPage(ctx context.Context, q Query, after string) ([]scanned, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.RUnlock()
+	var page []scanned
+	now := s.clock.Now()
+	err := s.engine.scan([]byte(q.Prefix), []byte(after), func(key, enc []byte) bool {
+		found := scanned{text: string(key), show: true}
+		found.rec, found.err = decodeRecord(key, enc, !q.OmitValues)
+		if found.err != nil {
+			found.rec.Key.Scope, found.rec.Key.ID, _ = strings.Cut(found.text, "/")
+		} else {
+			found.show = q.Expired || !s.clock.expired(&found.rec, now)
+		}
+		page = append(page, found)
+		return len(page) < scanPage
+	})
+	if err == nil {
+		keys := make([]string, len(page))
+		for i := range page {
+			keys[i] = page[i].text
+		}
+		err = s.annotate(keys, func(i int) *Record { return &page[i].rec })
+	}
+	return page, s.readError(err)
+}
+
+// annotate fills in what is counted beside the records, best effort: a damaged
+// note does not stand in the way of its record.
+func (s *BoltStore) annotate(keys []string, rec func(i int) *Record) error {
+	return s.engine.annotate(keys, func(i int, enc []byte) error {
+		if n, err := decodeNote(enc); err == nil {
+			n.fill(rec(i))
+		}
+		return nil
+	})
+}
+
+// full refuses a new key when a limit is reached.
+func (s *BoltStore) full(p *planner) error {
+	if limit := s.config.MaxRecords; limit > 0 && p.state.records >= limit {
+		return fmt.Errorf("%w: it holds %d records, the limit is %d", ErrFull, p.state.records, limit)
+	}
+	if limit := s.config.MaxBytes; limit > 0 {
+		if used := s.engine.used(); used >= limit {
+			return fmt.Errorf("%w: %d bytes are in use, the limit is %d", ErrFull, used, limit)
+		}
+	}
+	return nil
+}
+
+// enter begins a call, which ends with mu.RUnlock: Close waits for it.
+func (s *BoltStore) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	if err := s.usable(); err != nil {
+		s.mu.RUnlock()
+		return err
+	}
+	return nil
+}
+
+// usable is what stands against any work on the store. The caller holds mu or
+// is the writer, which Close waits for.
+func (s *BoltStore) usable() error {
+	if p := s.poisoned.Load(); p != nil {
+		return p
+	}
+	if s.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (s *BoltStore) write(ctx context.Context, size int, plan func(*planner) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.RUnlock()
+	if s.writer == nil {
+		return ErrReadOnly
+	}
+	return s.writer.do(ctx, size, plan)
+}
+
+// poison makes every later call fail with the cause and returns the error for
+// this one. The first cause stays.
+func (s *BoltStore) poison(cause error) error {
+	s.poisoned.CompareAndSwap(nil, &PoisonedError{Path: s.path, Cause: cause})
+	return s.poisoned.Load()
+}
+
+// readError poisons the store if reading went beyond a damaged record: after a
+// fault or a panic inside bbolt its locks may be left held.
+func (s *BoltStore) readError(err error) error {
+	var fault *faultError
+	if errors.As(err, &fault) {
+		return s.poison(err)
+	}
+	return err
+}
+
+// checkIdentity makes sure that the path still names the open file. If not, a
+// second process could lock and use the new file while this one goes on with
+// the old.
+func (s *BoltStore) checkIdentity() error {
+	now, err := os.Lstat(s.path)
+	if err != nil {
+		return fmt.Errorf("the file was removed: %w", err)
+	}
+	if !os.SameFile(now, s.opened) {
+		return errors.New("the file was replaced by another one")
+	}
+	return nil
+}
+
+// Close waits for calls under way, writes what is left to write, and releases
+// the file. A second Close returns nil. After a fault the memory map is left in
+// place, since bbolt's locks may be held, and only the file is closed.
+func (s *BoltStore) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	var last *batch
+	if s.writer != nil {
+		s.writer.close()
+		last = s.writer.lastBatch()
+	}
+	s.closed = true
+	if p := s.poisoned.Load(); p != nil {
+		if errors.Is(p, ErrCorrupt) {
+			return s.handle.Close()
+		}
+		last = nil
+	}
+	return s.engine.close(last)
+}

@@ -1,0 +1,119 @@
+package idem
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	cacheStripes = 256
+	// cacheOverhead is roughly what an entry costs beside its strings and value.
+	cacheOverhead = 512
+)
+
+// cache holds finished records in front of bbolt, bounded by bytes. It is
+// filled after the commit, never before, so it can lack a record but not hold
+// one that is not durable. A nil cache holds nothing.
+//
+// A reader that fills it races with a writer that has just replaced the record
+// it read. Stripes settle that: the reader remembers the stripe's count before
+// it reads, and what it read is not kept if a write has raised the count since.
+type cache struct {
+	max  int64
+	seed maphash.Seed
+
+	mu     sync.Mutex
+	lru    *simplelru.LRU[Key, *Record]
+	bytes  int64
+	writes [cacheStripes]uint32
+}
+
+// newCache returns a cache of at most max bytes, or nil if max is not positive.
+func newCache(max int64) *cache {
+	if max <= 0 {
+		return nil
+	}
+	c := &cache{max: max, seed: maphash.MakeSeed()}
+	// The count is no bound of its own: max bytes are reached long before.
+	lru, err := simplelru.NewLRU(int(max/cacheOverhead)+1, func(_ Key, r *Record) { c.bytes -= cacheCost(r) })
+	if err != nil {
+		panic(err) // only for a size that is not positive
+	}
+	c.lru = lru
+	return c
+}
+
+func cacheCost(r *Record) int64 {
+	return int64(cacheOverhead + len(r.Value) + len(r.Key.Scope) + len(r.Key.ID) + len(r.Owner) + len(r.Error) +
+		len(r.Note) + 48*len(r.Fingerprint.parts))
+}
+
+func (c *cache) stripe(key Key) *uint32 {
+	return &c.writes[maphash.Comparable(c.seed, key)%cacheStripes]
+}
+
+// get returns the cached record. The caller must not change it.
+func (c *cache) get(key Key) (*Record, bool) {
+	if c == nil {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lru.Get(key)
+}
+
+// mark is what a reader passes to fill, taken before it reads.
+func (c *cache) mark(key Key) uint32 {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.stripe(key)
+}
+
+// fill keeps a copy of a record that was read, unless its key may have been
+// written since mark.
+func (c *cache) fill(mark uint32, rec *Record) {
+	if c == nil || !cacheable(rec) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *c.stripe(rec.Key) == mark {
+		c.add(rec)
+	}
+}
+
+// wrote tells the cache that a write of the key is durable: rec is its new
+// record, or nil if it was deleted.
+func (c *cache) wrote(key Key, rec *Record) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*c.stripe(key)++
+	c.lru.Remove(key)
+	if rec != nil && cacheable(rec) {
+		c.add(rec)
+	}
+}
+
+func (c *cache) add(rec *Record) {
+	if cacheCost(rec) > c.max/4 {
+		return // one huge value must not empty the cache
+	}
+	kept := rec.clone()
+	c.lru.Remove(rec.Key) // so that its bytes are counted once
+	c.lru.Add(rec.Key, &kept)
+	c.bytes += cacheCost(rec)
+	for c.bytes > c.max {
+		c.lru.RemoveOldest()
+	}
+}
+
+// cacheable: only records that no attempt will change.
+func cacheable(rec *Record) bool { return rec.State == Completed || rec.State == Failed }

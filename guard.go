@@ -1,0 +1,211 @@
+package idem
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Guard makes functions run once per key on a Store. Make one with Open or New
+// and use it with Do or Func. It is safe for concurrent use.
+type Guard struct {
+	store    Store
+	settings settings
+	secret   []byte
+	counters *counters
+	recorder EventRecorder // nil if the store keeps no counts
+	waiter   Waiter        // nil if the store cannot signal
+	clock    Clock
+	owner    func() string
+	alive    func(owner string) bool
+	closers  []io.Closer // what Close stops, in order
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // attempts between claim and finish
+}
+
+// New returns a guard on a store that the caller owns: Close does not close it
+// and nothing expires records unless the caller runs a Janitor. It returns a
+// *PolicyError for a bad policy, and an error if the store keeps no secret and
+// WithSecret is not given.
+func New(store Store, opts ...Option) (*Guard, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	return newGuard(store, s)
+}
+
+func newGuard(store Store, s settings) (*Guard, error) {
+	g := &Guard{store: store, settings: s, secret: s.secret, counters: newCounters(), clock: wallClock{}}
+	if keeper, ok := store.(SecretKeeper); ok && g.secret == nil {
+		g.secret = keeper.Secret()
+	}
+	if len(g.secret) < 16 {
+		return nil, errors.New("the store keeps no secret: pass WithSecret with at least 16 random bytes")
+	}
+	g.recorder, _ = store.(EventRecorder)
+	g.waiter, _ = store.(Waiter)
+	if c, ok := store.(Clock); ok {
+		g.clock = c
+	}
+	if l, ok := store.(Liveness); ok {
+		g.owner, g.alive = l.Owner, l.Alive
+	} else {
+		id := "g:" + randomHex(16)
+		g.owner = func() string { return id }
+		g.alive = func(string) bool { return true }
+	}
+	return g, nil
+}
+
+// Store returns the store the guard works on.
+func (g *Guard) Store() Store { return g.store }
+
+// Counters returns what the guard has seen since it was made.
+func (g *Guard) Counters() Counters { return g.counters.snapshot() }
+
+// Close lets no new attempt begin, waits until the running ones have ended and
+// are recorded, and then stops what Open started: the janitor and the store. A
+// second Close returns nil. It must not be called from inside a guarded
+// function, which it would wait for.
+func (g *Guard) Close() error { return g.Shutdown(context.Background()) }
+
+// Shutdown is Close with a limit: when ctx ends first, it closes all the same
+// and returns ctx.Err(). Attempts still running then get ErrNotRecorded, and
+// their keys are Interrupted for whoever opens the file next.
+func (g *Guard) Shutdown(ctx context.Context) error {
+	g.mu.Lock()
+	first := !g.closed
+	g.closed = true
+	g.mu.Unlock()
+	if !first {
+		return nil
+	}
+	ended := make(chan struct{})
+	go func() {
+		g.running.Wait()
+		close(ended)
+	}()
+	var errs []error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		errs = append(errs, ctx.Err())
+	}
+	for _, c := range g.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// enter registers an attempt with Close; the attempt calls g.running.Done.
+func (g *Guard) enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return ErrClosed
+	}
+	g.running.Add(1)
+	return nil
+}
+
+// now is the time records are stamped with.
+func (g *Guard) now() time.Time { return g.clock.Now().UTC().Truncate(time.Microsecond) }
+
+// emit counts, stores, logs and hands on one event.
+func (g *Guard) emit(e Event) {
+	g.counters.add(e)
+	if g.recorder != nil {
+		g.recorder.RecordEvent(e)
+	}
+	if g.settings.logger != nil {
+		logEvent(g.settings.logger, e)
+	}
+	if g.settings.observer != nil {
+		g.settings.observer(e)
+	}
+}
+
+// call is one call of Do on its way to an answer.
+type call struct {
+	*callSettings
+	key     Key
+	fp      Fingerprint
+	traceID string
+	began   time.Time // zero until the call has to wait
+	waited  time.Duration
+}
+
+// newCall checks everything that can be checked without the store.
+func (g *Guard) newCall(ctx context.Context, key Key, input any, opts []CallOption) (call, error) {
+	c := call{callSettings: &g.settings.call, key: key}
+	if err := key.Validate(); err != nil {
+		var bad *KeyError
+		errors.As(err, &bad)
+		g.emit(Event{Kind: EventRejected, Reason: bad.Reason, Err: err})
+		return c, err
+	}
+	if len(opts) > 0 {
+		own := g.settings.call
+		for _, o := range opts {
+			o.applyCall(&own)
+		}
+		if err := own.validate(); err != nil {
+			return c, err
+		}
+		c.callSettings = &own
+	}
+	c.traceID = c.callSettings.traceID
+	if c.traceID == "" && g.settings.traceFrom != nil {
+		c.traceID = g.settings.traceFrom(ctx)
+	}
+	c.traceID = cutText(c.traceID, maxTraceBytes)
+	var err error
+	c.fp, err = NewFingerprint(g.secret, input)
+	return c, err
+}
+
+func (c *call) event(kind EventKind, rec *Record, err error) Event {
+	return Event{
+		Kind: kind, Key: c.key, Version: rec.Version, Attempt: rec.Attempt, TraceID: c.traceID,
+		RecordKind: c.kind, Waited: c.waited, Err: err,
+	}
+}
+
+// storeError reports a failure of the store to the caller. An ended context of
+// the caller is not the store's failure.
+func (g *Guard) storeError(ctx context.Context, c *call, op string, err error) error {
+	err = fmt.Errorf("%s %q: %w", op, c.key.String(), err)
+	if ctx.Err() == nil {
+		g.emit(c.event(EventStoreError, &Record{}, err))
+	}
+	return err
+}
+
+// cutText shortens text from outside to a field's limit, at a rune boundary.
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit]
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails: crypto/rand aborts the process instead
+	return hex.EncodeToString(b)
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() time.Time { return time.Now() }

@@ -1,0 +1,93 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// lease keeps a claimed record alive while its function runs. It renews at a
+// third of the lease's length by a timer, so a run that is shorter costs no
+// goroutine and no write.
+type lease struct {
+	guard  *Guard
+	policy Policy
+	cancel context.CancelCauseFunc // of the function's context
+
+	// writing is cancelled by stop, so that ending an attempt never waits for
+	// a renewal that waits for a lock.
+	writing context.Context
+	abort   context.CancelFunc
+
+	mu    sync.Mutex // held during a renewal: stop waits for it
+	rec   Record     // as last written
+	until time.Time  // by this process's clock: when others may take over
+	timer *time.Timer
+	ended bool
+	lost  error
+}
+
+// startLease begins to renew rec, which was sent to the store at the given
+// time. It cancels the function's context with ErrLeaseLost when the key is
+// taken over or cannot be renewed in time.
+func startLease(ctx context.Context, g *Guard, p Policy, rec Record, sent time.Time, cancel context.CancelCauseFunc) *lease {
+	l := &lease{guard: g, policy: p, cancel: cancel, rec: rec, until: sent.Add(p.Lease)}
+	l.writing, l.abort = context.WithCancel(context.WithoutCancel(ctx))
+	l.mu.Lock() // the timer may fire before it is stored
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(p.Lease/3, l.renew)
+	return l
+}
+
+// stop ends the renewing, waits for one under way, and returns the record as
+// last written and why the lease was lost, if it was.
+func (l *lease) stop() (Record, error) {
+	l.abort()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.timer.Stop()
+	return l.rec, l.lost
+}
+
+func (l *lease) renew() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || l.lost != nil {
+		return
+	}
+	sent := time.Now()
+	next := l.rec
+	now := l.guard.now()
+	next.UpdatedAt, next.LeaseUntil = now, now.Add(l.policy.Lease)
+	next.ExpiresAt = next.LeaseUntil.Add(l.policy.Retention)
+
+	ctx, cancel := context.WithDeadline(l.writing, l.until)
+	rec, err := l.guard.store.Swap(ctx, l.rec.Version, next)
+	cancel()
+	switch {
+	case err == nil:
+		l.rec, l.until = rec, sent.Add(l.policy.Lease)
+		l.timer.Reset(l.policy.Lease / 3)
+	case errors.Is(err, ErrConflict) && rec.Owner == l.rec.Owner && rec.State == Processing:
+		l.rec = rec // an earlier renewal was written although it reported an error
+		l.timer.Reset(0)
+	case errors.Is(err, ErrConflict):
+		l.lose(fmt.Errorf("%w: another attempt took the key over", ErrLeaseLost))
+	case !time.Now().Before(l.until):
+		l.lose(fmt.Errorf("%w: it could not be renewed in time: %w", ErrLeaseLost, err))
+	default: // the store may come back before the lease is over
+		l.timer.Reset(min(l.policy.Lease/12, time.Until(l.until)))
+	}
+}
+
+func (l *lease) lose(err error) {
+	l.lost = err
+	l.guard.emit(Event{
+		Kind: EventLeaseLost, Key: l.rec.Key, Version: l.rec.Version, Attempt: l.rec.Attempt,
+		TraceID: l.rec.TraceID, RecordKind: l.rec.Kind, Err: err,
+	})
+	l.cancel(err)
+}
