@@ -31,6 +31,10 @@ type BoltConfig struct {
 	// ErrInsecure. Otherwise such a file is reported by Info.
 	RequirePrivate bool
 
+	// Visitor marks a tool that opens the file for a moment. Its time does not
+	// count as time in which a service was up; see Grace.
+	Visitor bool
+
 	// transient is set for short-lived holders, which are not up between two
 	// opens: they know no downtime and leave the service's records alone.
 	transient bool

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -51,20 +52,29 @@ func inspectPath(path string) error {
 		return err
 	}
 	defer f.Close()
-	// Both meta pages, for page sizes up to 64 KiB, and the page with our names.
-	head := make([]byte, 512<<10)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	head, err := readHead(f, 4<<10)
+	if err != nil || hasBoltMagic(head) {
 		return err
 	}
-	head = head[:n]
-	if hasBoltMagic(head) {
-		return nil
+	// The second meta page, for page sizes up to 64 KiB, and the page with our
+	// bucket names, to tell a damaged store from something else.
+	if head, err = readHead(f, 512<<10); err != nil || hasBoltMagic(head) {
+		return err
 	}
 	if bytes.Contains(head, bucketRecords) {
 		return fmt.Errorf("open %s: %w: both of its header pages are damaged", path, ErrCorrupt)
 	}
 	return refuse("something else")
+}
+
+// readHead reads the first n bytes of the file, or all if it is shorter.
+func readHead(f *os.File, n int) ([]byte, error) {
+	head := make([]byte, n)
+	n, err := f.ReadAt(head, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head[:n], err
 }
 
 func hasBoltMagic(head []byte) bool {
@@ -86,7 +96,7 @@ func hasBoltMagic(head []byte) bool {
 // name: it is made under another one, synced, and then given its own, which
 // fails if somebody else was faster. That is not an error.
 func createBolt(path string, now time.Time) error {
-	temporary := fmt.Sprintf("%s.new-%d-%s", path, os.Getpid(), randomHex(4))
+	temporary := path + temporaryInfix + randomHex(8)
 	defer os.Remove(temporary)
 	db, err := bolt.Open(temporary, 0o600, &bolt.Options{
 		Timeout: time.Millisecond, FreelistType: bolt.FreelistMapType,
@@ -124,24 +134,22 @@ func giveName(temporary, path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// removeLeftovers clears away what creations that were cut short have left. The
-// caller holds the real file, so nobody needs them.
-func removeLeftovers(path string) {
-	left, _ := filepath.Glob(escapeGlob(path) + ".new-*") // the pattern is valid
-	for _, name := range left {
-		_ = os.Remove(name)
-	}
-}
+// temporaryInfix and 16 hexadecimal digits name the file while it is made.
+const temporaryInfix = ".idem-new-"
 
-func escapeGlob(path string) string {
-	var b bytes.Buffer
-	for i := range len(path) {
-		if bytes.IndexByte([]byte(`*?[\`), path[i]) >= 0 && os.PathSeparator == '/' {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(path[i])
+// removeLeftovers clears away what creations that were cut short have left, best
+// effort. The caller holds the real file, so nobody needs them.
+func removeLeftovers(path string) {
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
 	}
-	return b.String()
+	for _, e := range entries {
+		if random, found := strings.CutPrefix(e.Name(), base+temporaryInfix); found && len(random) == 16 {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 func writeMeta(tx *bolt.Tx, now time.Time) error {

@@ -43,6 +43,10 @@ type engine interface {
 // errNoSpace is a commit that failed for want of space, with nothing written.
 var errNoSpace = errors.New("no space")
 
+// errOutcomeUnknown is a commit of which nobody knows whether it is on disk. It
+// also ends reads that would have seen it.
+var errOutcomeUnknown = errors.New("outcome unknown")
+
 // batch is one unit of durability.
 type batch struct {
 	changes []change
@@ -114,7 +118,8 @@ type boltEngine struct {
 	// shows a new meta page to readers before it has synced it; view does not.
 	durable atomic.Int64
 	writing sync.Mutex
-	dirty   bool // committed since open: the freelist on disk is out of date
+	failed  error // of the commit that ended the engine's use; guarded by writing
+	stale   bool  // the freelist on disk is out of date: commits have left it out
 }
 
 // view runs fn in a read transaction of a durable state.
@@ -133,10 +138,10 @@ func (e *boltEngine) view(fn func(*bolt.Tx) error) error {
 			return err
 		}
 		e.writing.Lock() // the commit that fn would have seen has ended after this
-		failed := e.db == nil
+		failed := e.failed
 		e.writing.Unlock()
-		if failed {
-			return ErrClosed
+		if failed != nil {
+			return failed
 		}
 	}
 }
@@ -222,13 +227,14 @@ func (e *boltEngine) commit(b *batch) error {
 	})
 	if err == nil {
 		e.durable.Store(id)
-		e.dirty = true
+		e.stale = e.db.NoFreelistSync
 		return nil
 	}
 	if isNoSpace(err) && !errors.Is(err, ErrCorrupt) && e.visible() == before {
 		return fmt.Errorf("%w: %w", errNoSpace, err)
 	}
-	return err
+	e.failed = fmt.Errorf("%w: %w", errOutcomeUnknown, err)
+	return e.failed
 }
 
 // visible is the id of the newest transaction a reader would get now, durable or
@@ -283,11 +289,12 @@ func (e *boltEngine) used() int64 {
 	return size
 }
 
-// close writes the freelist, which commits leave out because it would double
-// their size, so that the next open need not scan the file for free pages.
+// close writes the freelist, which the commits of a service leave out because
+// it would double their size, so that the next open need not scan the file for
+// free pages.
 func (e *boltEngine) close(b *batch) error {
 	var err error
-	if b != nil && (e.dirty || !b.ledger.empty()) {
+	if b != nil && (e.stale || !b.ledger.empty()) {
 		e.db.NoFreelistSync = false
 		err = e.commit(b)
 	}

@@ -29,6 +29,11 @@ type faultError struct{ panicked any }
 func (e *faultError) Error() string        { return fmt.Sprintf("%v: %v", ErrCorrupt, e.panicked) }
 func (e *faultError) Is(target error) bool { return target == ErrCorrupt }
 
+func isFault(err error) bool {
+	var fault *faultError
+	return errors.As(err, &fault)
+}
+
 // isNoSpace reports whether err means that the file could not grow or a write
 // found no room. bbolt loses the errno of a failed resize, so its text decides.
 func isNoSpace(err error) bool {

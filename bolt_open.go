@@ -74,6 +74,9 @@ func tryOpen(path string, c BoltConfig) (*BoltStore, error) {
 	}
 	s := &BoltStore{path: path, config: c, incarnation: randomHex(16), cache: newCache(c.CacheBytes)}
 	if err := s.open(); err != nil {
+		if fault := (*faultError)(nil); s.db != nil && !errors.As(err, &fault) {
+			_ = guarded(s.db.Close)
+		}
 		if s.handle != nil {
 			_ = s.handle.Close() // frees the lock, however bbolt was left
 		}
@@ -95,7 +98,7 @@ func (s *BoltStore) open() error {
 			return f, err
 		},
 	}
-	if !s.config.transient && !s.config.ReadOnly {
+	if !s.config.transient && !s.config.Visitor && !s.config.ReadOnly {
 		options.InitialMmapSize = initialMmapSize()
 	}
 	err := guarded(func() (err error) {
@@ -177,7 +180,11 @@ func (s *BoltStore) load() error {
 	}); err != nil {
 		return err
 	}
-	removeLeftovers(s.path)
+	if s.config.transient {
+		s.db.NoFreelistSync = false // so that closing needs no commit of its own
+	} else {
+		removeLeftovers(s.path)
+	}
 	s.writer = newWriter(s, state)
 	return nil
 }

@@ -180,22 +180,26 @@ func (s *BoltStore) Expire(ctx context.Context, limit int) (int, error) {
 	}
 	removed := 0
 	err = s.write(ctx, 0, func(p *planner) error {
-		removed = 0
+		removed = 0   // the plan may run again, alone
+		var bad error // a damaged record stays, and must not keep those after it from being removed
 		for _, text := range keys {
-			key, err := ParseKey(string(text))
-			if err != nil {
-				return damaged(text, "the expiry index names it, but it is not a key")
-			}
-			st, err := p.lookup(key)
-			if err != nil {
+			st, err := p.expiryTarget(text)
+			if isFault(err) {
 				return err
+			}
+			if err != nil {
+				bad = err
+				continue
 			}
 			if st.rec.Version != 0 && s.clock.expired(&st.rec, p.now) {
 				p.remove(st)
 				removed++
 			}
 		}
-		return nil
+		if removed > 0 {
+			return nil
+		}
+		return bad
 	})
 	if err != nil {
 		return 0, err
@@ -396,10 +400,10 @@ func (s *BoltStore) poison(cause error) error {
 }
 
 // readError poisons the store if reading went beyond a damaged record: after a
-// fault or a panic inside bbolt its locks may be left held.
+// fault or a panic inside bbolt its locks may be left held, and after a failed
+// commit what a read would see may not be on disk.
 func (s *BoltStore) readError(err error) error {
-	var fault *faultError
-	if errors.As(err, &fault) {
+	if isFault(err) || errors.Is(err, errOutcomeUnknown) {
 		return s.poison(err)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -82,6 +83,7 @@ func (w *writer) lastBatch() *batch {
 func (w *writer) run() {
 	defer close(w.ended)
 	for op := range w.queue {
+		runtime.Gosched() // the callers just answered come back with their next write: let them queue it
 		batch := w.gather(op)
 		w.write(batch)
 		for _, op := range batch {
@@ -146,15 +148,24 @@ func (w *writer) writeBatch(ops []*writeOp) error {
 	}
 	p := &planner{writer: w, now: s.clock.Now(), state: w.state, staged: make(map[string]*staged)}
 	for _, op := range ops {
-		op.err = guarded(func() error { return op.plan(p) })
+		op.err = s.readError(guarded(func() error { return op.plan(p) }))
+		if err := s.usable(); err != nil {
+			return err // bbolt's locks may be held after a fault: going on could wait for ever
+		}
 	}
 	if len(p.order) == 0 {
 		return nil
 	}
 	b := p.batch()
 	b.ledger = s.ledger.take(false)
+	for _, st := range p.order {
+		s.cache.write(st.rec.Key)
+	}
 	switch err := s.engine.commit(b); {
 	case errors.Is(err, errNoSpace):
+		for _, st := range p.order {
+			s.cache.wrote(st.rec.Key, nil)
+		}
 		return err
 	case err != nil:
 		return s.poison(fmt.Errorf("commit: %w", err))
@@ -207,6 +218,15 @@ func (p *planner) lookup(key Key) (*staged, error) {
 	}
 	p.staged[text] = st
 	return st, nil
+}
+
+// expiryTarget is lookup for the key of an entry of the expiry index.
+func (p *planner) expiryTarget(text []byte) (*staged, error) {
+	key, err := ParseKey(string(text))
+	if err != nil {
+		return nil, damaged(text, "the expiry index names it, but it is not a key")
+	}
+	return p.lookup(key)
 }
 
 // live is lookup for what has not expired: false means absent.
@@ -267,7 +287,7 @@ func (p *planner) batch() *batch {
 		b.changes = append(b.changes, c)
 	}
 	p.state.clock = p.now
-	if !p.writer.store.config.transient {
+	if c := p.writer.store.config; !c.transient && !c.Visitor {
 		p.state.servedUntil = p.writer.store.clock.served(p.now)
 	}
 	b.state = p.state

@@ -17,17 +17,24 @@ const (
 // filled after the commit, never before, so it can lack a record but not hold
 // one that is not durable. A nil cache holds nothing.
 //
-// A reader that fills it races with a writer that has just replaced the record
-// it read. Stripes settle that: the reader remembers the stripe's count before
-// it reads, and what it read is not kept if a write has raised the count since.
+// A reader that fills it races with a writer that replaces the record it read.
+// Stripes settle that: the reader remembers the stripe's count before it reads,
+// and what it read is not kept if a write has raised the count since or is under
+// way. During a commit the key is not in the cache at all: else one reader could
+// see the new record on disk and the next one the old record here.
 type cache struct {
 	max  int64
 	seed maphash.Seed
 
-	mu     sync.Mutex
-	lru    *simplelru.LRU[Key, *Record]
-	bytes  int64
-	writes [cacheStripes]uint32
+	mu      sync.Mutex
+	lru     *simplelru.LRU[Key, *Record]
+	bytes   int64
+	stripes [cacheStripes]cacheStripe
+}
+
+type cacheStripe struct {
+	writes  uint32 // that have ended
+	writing int    // that are under way
 }
 
 // newCache returns a cache of at most max bytes, or nil if max is not positive.
@@ -50,8 +57,8 @@ func cacheCost(r *Record) int64 {
 		len(r.Note) + 48*len(r.Fingerprint.parts))
 }
 
-func (c *cache) stripe(key Key) *uint32 {
-	return &c.writes[maphash.Comparable(c.seed, key)%cacheStripes]
+func (c *cache) stripe(key Key) *cacheStripe {
+	return &c.stripes[maphash.Comparable(c.seed, key)%cacheStripes]
 }
 
 // get returns the cached record. The caller must not change it.
@@ -71,7 +78,7 @@ func (c *cache) mark(key Key) uint32 {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return *c.stripe(key)
+	return c.stripe(key).writes
 }
 
 // fill keeps a copy of a record that was read, unless its key may have been
@@ -82,21 +89,33 @@ func (c *cache) fill(mark uint32, rec *Record) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if *c.stripe(rec.Key) == mark {
+	if s := c.stripe(rec.Key); s.writes == mark && s.writing == 0 {
 		c.add(rec)
 	}
 }
 
-// wrote tells the cache that a write of the key is durable: rec is its new
-// record, or nil if it was deleted.
+// write tells the cache that a write of the key begins. wrote must follow.
+func (c *cache) write(key Key) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stripe(key).writing++
+	c.lru.Remove(key)
+}
+
+// wrote tells the cache that the write of the key has ended: rec is its new,
+// durable record, or nil if it was deleted or the write failed.
 func (c *cache) wrote(key Key, rec *Record) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	*c.stripe(key)++
-	c.lru.Remove(key)
+	s := c.stripe(key)
+	s.writes++
+	s.writing--
 	if rec != nil && cacheable(rec) {
 		c.add(rec)
 	}

@@ -117,7 +117,7 @@ func (g *Guard) claim(ctx context.Context, c *call, prev *Record) (Record, *Atte
 	}
 	g.running.Done()
 	if !errors.Is(err, ErrConflict) {
-		g.withdraw(ctx, next, err)
+		g.withdraw(ctx, next, prev, err)
 		return Record{}, nil, err
 	}
 	if rec.Version == 0 {
@@ -140,9 +140,10 @@ func (g *Guard) attemptRecord(c *call, prev *Record) Record {
 	return rec
 }
 
-// withdraw removes a claim whose write ended with an open outcome, best effort:
-// the function has not run, so the key should not look interrupted.
-func (g *Guard) withdraw(ctx context.Context, claimed Record, err error) {
+// withdraw undoes a claim whose write ended with an open outcome, best effort:
+// the function has not run, so a new key should not look interrupted, and one
+// that was taken over goes back to what it was.
+func (g *Guard) withdraw(ctx context.Context, claimed Record, prev *Record, err error) {
 	if ctx.Err() == nil {
 		for _, definite := range []error{ErrFull, ErrClosed, ErrReadOnly, ErrLocked, ErrInvalidRecord, ErrInvalidKey, ErrPoisoned} {
 			if errors.Is(err, definite) {
@@ -152,25 +153,32 @@ func (g *Guard) withdraw(ctx context.Context, claimed Record, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if rec, err := g.store.Get(ctx, claimed.Key); err == nil && rec.Owner == claimed.Owner {
+	rec, err := g.store.Get(ctx, claimed.Key)
+	switch {
+	case err != nil || rec.Owner != claimed.Owner: // nothing was written
+	case prev == nil:
 		_ = g.store.Delete(ctx, rec.Key, rec.Version) // if this fails too, the lease ends the claim
+	default:
+		_, _ = g.store.Swap(ctx, rec.Version, *prev) // likewise
 	}
 }
 
 // reconcile asks what became of an interrupted attempt and acts on the verdict.
 func (g *Guard) reconcile(ctx context.Context, c *call, rec *Record) (Record, *Attempt, error) {
 	verdict, err := c.policy.OnInterrupted.reconcile(ctx, *rec)
-	switch {
-	case err != nil || !verdict.known:
+	if err == nil && verdict.known && !verdict.done {
+		return g.claim(ctx, c, rec)
+	}
+	value, raw := verdict.value.([]byte)
+	if err == nil && !raw {
+		if value, err = encodeValue(verdict.value); err != nil {
+			err = fmt.Errorf("encode the reconciled value: %w", err)
+		}
+	}
+	if err != nil || !verdict.known {
 		err := &InterruptedError{Record: *rec, Cause: err}
 		g.emit(c.event(EventInterrupted, rec, err))
 		return *rec, nil, err
-	case !verdict.done:
-		return g.claim(ctx, c, rec)
-	}
-	value, err := encodeValue(verdict.value)
-	if err != nil {
-		return *rec, nil, &InterruptedError{Record: *rec, Cause: fmt.Errorf("encode the reconciled value: %w", err)}
 	}
 	settled := *rec
 	settled.finish(Completed, g.now(), c.policy.Retention)

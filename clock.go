@@ -19,10 +19,10 @@ type storeClock struct {
 }
 
 // newStoreClock starts the clock of a store that wrote its last record at high
-// and was last served at servedUntil. wall must carry a monotonic reading.
+// and was last served at servedUntil. Of wall only the wall clock counts.
 func newStoreClock(wall, high, servedUntil time.Time, grace time.Duration) *storeClock {
-	c := &storeClock{opened: wall, base: wall.UTC(), servedUntil: servedUntil}
-	if high.After(wall) {
+	c := &storeClock{opened: time.Now(), base: wall.Round(0).UTC(), servedUntil: servedUntil}
+	if high.After(c.base) {
 		c.base = high.UTC()
 	}
 	if !servedUntil.IsZero() && grace > 0 {

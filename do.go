@@ -47,6 +47,10 @@ func Do[T any](ctx context.Context, g *Guard, key Key, input any,
 		return Result[T]{}, err
 	}
 	rec, a, err := g.begin(ctx, &c)
+	if errors.Is(err, ErrFailed) {
+		res, _ := replayed[T](rec) // the failure is the answer, also where its value is missing
+		return res, err
+	}
 	if err != nil {
 		return Result[T]{Record: rec}, err
 	}
@@ -103,9 +107,9 @@ func run[T any](ctx context.Context, a *Attempt, fn func(context.Context, *Attem
 	}()
 	var fnErr error
 	res.Value, fnErr = fn(a.start(ctx), a)
+	value, encodeErr := encodeValue(res.Value) // may panic too: T can have a MarshalJSON of its own
 	returned = true
 
-	value, encodeErr := encodeValue(res.Value)
 	if fnErr == nil {
 		res.Record, err = a.complete(value, encodeErr)
 	} else {
@@ -114,10 +118,16 @@ func run[T any](ctx context.Context, a *Attempt, fn func(context.Context, *Attem
 	return res, err
 }
 
+// isRaw reports whether results of type T are stored as they are.
+func isRaw[T any]() bool {
+	_, raw := any((*T)(nil)).(*[]byte)
+	return raw
+}
+
 // encodeValue is the stored form of a result: JSON, or the bytes themselves.
 func encodeValue[T any](v T) ([]byte, error) {
-	if raw, ok := any(v).([]byte); ok {
-		return raw, nil
+	if isRaw[T]() {
+		return any(v).([]byte), nil
 	}
 	return json.Marshal(v)
 }
@@ -125,11 +135,10 @@ func encodeValue[T any](v T) ([]byte, error) {
 // DecodeValue reads the result that Do stored in a record. It returns an error
 // that matches ErrUndecodable if it does not fit T.
 func DecodeValue[T any](rec Record) (T, error) {
-	var v T
-	if raw, ok := any(&v).(*[]byte); ok {
-		*raw = rec.Value
-		return v, nil
+	if isRaw[T]() {
+		return any(rec.Value).(T), nil
 	}
+	var v T
 	if err := json.Unmarshal(rec.Value, &v); err != nil {
 		return v, fmt.Errorf("%w: %q into %T: %w", ErrUndecodable, rec.Key.String(), v, err)
 	}

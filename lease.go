@@ -23,7 +23,7 @@ type lease struct {
 
 	mu    sync.Mutex // held during a renewal: stop waits for it
 	rec   Record     // as last written
-	until time.Time  // by this process's clock: when others may take over
+	until time.Time  // by this process's clock: when to give up, see giveUpAt
 	timer *time.Timer
 	ended bool
 	lost  error
@@ -33,13 +33,18 @@ type lease struct {
 // time. It cancels the function's context with ErrLeaseLost when the key is
 // taken over or cannot be renewed in time.
 func startLease(ctx context.Context, g *Guard, p Policy, rec Record, sent time.Time, cancel context.CancelCauseFunc) *lease {
-	l := &lease{guard: g, policy: p, cancel: cancel, rec: rec, until: sent.Add(p.Lease)}
+	l := &lease{guard: g, policy: p, cancel: cancel, rec: rec, until: giveUpAt(sent, p.Lease)}
 	l.writing, l.abort = context.WithCancel(context.WithoutCancel(ctx))
 	l.mu.Lock() // the timer may fire before it is stored
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(p.Lease/3, l.renew)
 	return l
 }
+
+// giveUpAt is when an attempt whose last renewal was sent at the given time must
+// stop: a twelfth of the lease before others may take over, so that the function
+// has heard of it by then.
+func giveUpAt(sent time.Time, lease time.Duration) time.Time { return sent.Add(lease - lease/12) }
 
 // stop ends the renewing, waits for one under way, and returns the record as
 // last written and why the lease was lost, if it was.
@@ -69,7 +74,7 @@ func (l *lease) renew() {
 	cancel()
 	switch {
 	case err == nil:
-		l.rec, l.until = rec, sent.Add(l.policy.Lease)
+		l.rec, l.until = rec, giveUpAt(sent, l.policy.Lease)
 		l.timer.Reset(l.policy.Lease / 3)
 	case errors.Is(err, ErrConflict) && rec.Owner == l.rec.Owner && rec.State == Processing:
 		l.rec = rec // an earlier renewal was written although it reported an error

@@ -38,19 +38,28 @@ func logEvent(l *slog.Logger, e Event) {
 	add(slog.String("reason", string(e.Reason)), e.Reason != "")
 	add(slog.Any("parts", e.Parts), len(e.Parts) > 0)
 	if e.Kind == EventStoreError && e.Err != nil {
-		attrs = append(attrs, slog.String("error", storeCause(e.Err)))
+		attrs = append(attrs, slog.String("error", storeCause(e)))
 	}
 	l.LogAttrs(ctx, level, "idem", attrs...)
 }
 
 // storeCause is the store's own error, without the key that the guard wrapped
-// around it and without the function's error.
-func storeCause(err error) string {
+// around it and without the function's error. Errors about one record quote its
+// key, so of them only the kind is kept.
+func storeCause(e Event) string {
+	err := e.Err
 	if lost := (*NotRecordedError)(nil); errors.As(err, &lost) {
-		return lost.Store.Error()
+		err = lost.Store
+	} else if inner := errors.Unwrap(err); inner != nil && e.Key.ID != "" {
+		err = inner
 	}
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner.Error()
+	if errors.Is(err, ErrPoisoned) {
+		return err.Error()
+	}
+	for _, kind := range []error{ErrCorrupt, ErrFormat, ErrInvalidRecord} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
 	}
 	return err.Error()
 }

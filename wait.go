@@ -32,11 +32,11 @@ func (g *Guard) await(ctx context.Context, c *call, rec *Record) (Record, error)
 	changed, stop := g.watch(c.key)
 	defer func() { stop() }()
 	for poll := firstPoll; ; poll = min(2*poll, slowestPoll) {
-		now, err := g.store.Get(ctx, c.key) // after watch, so that no change is missed
-		if err != nil || now.State != Processing || now.Owner != rec.Owner || !g.held(&now) {
-			return now, err
+		current, err := g.store.Get(ctx, c.key) // after watch, so that no change is missed
+		if err != nil || current.State != Processing || current.Owner != rec.Owner || !g.held(&current) {
+			return current, err
 		}
-		next := time.NewTimer(g.pollAfter(poll, &now))
+		next := time.NewTimer(g.pollAfter(poll, &current))
 		select {
 		case <-changed:
 			stop()
@@ -44,10 +44,10 @@ func (g *Guard) await(ctx context.Context, c *call, rec *Record) (Record, error)
 		case <-next.C:
 		case <-limit.C:
 			next.Stop()
-			return now, g.inProgress(c, &now, nil)
+			return current, g.inProgress(c, &current, nil)
 		case <-ctx.Done():
 			next.Stop()
-			return now, g.inProgress(c, &now, ctx.Err())
+			return current, g.inProgress(c, &current, ctx.Err())
 		}
 		next.Stop()
 	}
@@ -76,6 +76,9 @@ func (g *Guard) inProgress(c *call, rec *Record, cause error) error {
 	var err error = &InProgressError{Record: *rec, RetryAfter: g.retryAfter(rec)}
 	if cause != nil {
 		err = fmt.Errorf("%w: waiting ended: %w", err, cause)
+	}
+	if !c.began.IsZero() {
+		c.waited = time.Since(c.began)
 	}
 	g.emit(c.event(EventInProgress, rec, err))
 	return err
