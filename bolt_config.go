@@ -31,13 +31,12 @@ type BoltConfig struct {
 	// ErrInsecure. Otherwise such a file is reported by Info.
 	RequirePrivate bool
 
-	// Visitor marks a tool that opens the file for a moment. Its time does not
-	// count as time in which a service was up; see Grace.
+	// Visitor marks a short-lived holder: a tool that opens the file beside the
+	// service that owns it. It is not up between two opens, so it knows no
+	// downtime, does not use up the service's Grace, and its Expire leaves alone
+	// what ran out while the service was down.
 	Visitor bool
 
-	// transient is set for short-lived holders, which are not up between two
-	// opens: they know no downtime and leave the service's records alone.
-	transient bool
 	// wall replaces time.Now at opening, for tests of clock steps.
 	wall func() time.Time
 	// engine wraps the engine after opening, for tests that inject faults.

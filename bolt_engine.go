@@ -27,9 +27,10 @@ type engine interface {
 	annotate(keys []string, fn func(i int, enc []byte) error) error
 	// history calls fn with the counts of each hour, oldest first.
 	history(fn func(hour int64, enc []byte) error) error
-	// due returns the keys of up to limit records with an expiry not after at,
-	// oldest first. An entry may be out of date: the record has the last word.
-	due(at time.Time, limit int) ([][]byte, error)
+	// due returns up to limit entries of the expiry index whose time is within
+	// the stretch, oldest first, beginning behind the entry after. An entry is 8
+	// bytes time and the key. It may be out of date: the record has the last word.
+	due(stretch span, after []byte, limit int) ([][]byte, error)
 	// commit makes a batch durable, all of it or nothing, before it returns nil.
 	// On errNoSpace nothing was written and the engine goes on; on any other
 	// error the outcome is unknown and the engine must not be used any more.
@@ -67,31 +68,37 @@ type change struct {
 type storeState struct {
 	version     uint64    // highest ever given
 	clock       time.Time // highest ever seen
-	servedUntil time.Time // see storeClock
+	servedUntil time.Time // when a service was last known to be up; zero if never
 	records     int64
-	bytes       int64 // of encoded records
+	bytes       int64  // of encoded records
+	downtimes   []span // see storeClock
 }
 
-const storeStateSize = 5 * 8
-
 func (s storeState) encode() []byte {
-	b := make([]byte, 0, storeStateSize)
-	for _, v := range []uint64{
-		s.version, uint64(toMicros(s.clock)), uint64(toMicros(s.servedUntil)), uint64(s.records), uint64(s.bytes),
-	} {
-		b = binary.BigEndian.AppendUint64(b, v)
+	var b []byte
+	for _, v := range []int64{int64(s.version), toMicros(s.clock), toMicros(s.servedUntil), s.records, s.bytes} {
+		b = binary.BigEndian.AppendUint64(b, uint64(v))
+	}
+	for _, d := range s.downtimes {
+		b = binary.BigEndian.AppendUint64(b, uint64(toMicros(d.from)))
+		b = binary.BigEndian.AppendUint64(b, uint64(toMicros(d.to)))
 	}
 	return b
 }
 
 func decodeStoreState(b []byte) (storeState, error) {
-	if len(b) != storeStateSize {
-		return storeState{}, fmt.Errorf("%w: the store's state has %d bytes, not %d", ErrCorrupt, len(b), storeStateSize)
+	const fixed, each = 5 * 8, 2 * 8
+	if len(b) < fixed || (len(b)-fixed)%each != 0 {
+		return storeState{}, fmt.Errorf("%w: the store's state has %d bytes", ErrCorrupt, len(b))
 	}
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[8*i:])) }
-	return storeState{
+	s := storeState{
 		version: uint64(at(0)), clock: fromMicros(at(1)), servedUntil: fromMicros(at(2)), records: at(3), bytes: at(4),
-	}, nil
+	}
+	for i := 5; 8*i < len(b); i += 2 {
+		s.downtimes = append(s.downtimes, span{fromMicros(at(i)), fromMicros(at(i + 1))})
+	}
+	return s, nil
 }
 
 // Bucket and key names of the file. Names that begin with "idem." are reserved.
@@ -120,6 +127,8 @@ type boltEngine struct {
 	writing sync.Mutex
 	failed  error // of the commit that ended the engine's use; guarded by writing
 	stale   bool  // the freelist on disk is out of date: commits have left it out
+
+	reserved int64 // up to where in the file disk blocks have been set aside
 }
 
 // view runs fn in a read transaction of a durable state.
@@ -192,22 +201,26 @@ func (e *boltEngine) history(fn func(hour int64, enc []byte) error) error {
 	})
 }
 
-func (e *boltEngine) due(at time.Time, limit int) ([][]byte, error) {
-	var keys [][]byte
+func (e *boltEngine) due(stretch span, after []byte, limit int) ([][]byte, error) {
+	first := expiryEntry(toMicros(stretch.from)+1, nil)
+	if after != nil {
+		first = append(after, 0) // the smallest key above it
+	}
+	var entries [][]byte
 	err := e.view(func(tx *bolt.Tx) error {
 		c := tx.Bucket(bucketExpiry).Cursor()
-		for k, _ := c.First(); k != nil && len(keys) < limit; k, _ = c.Next() {
-			if len(k) < 8 {
-				return fmt.Errorf("%w: an entry of the expiry index has %d bytes", ErrCorrupt, len(k))
+		for entry, _ := c.Seek(first); entry != nil && len(entries) < limit; entry, _ = c.Next() {
+			if len(entry) < 8 {
+				return fmt.Errorf("%w: an entry of the expiry index has %d bytes", ErrCorrupt, len(entry))
 			}
-			if int64(binary.BigEndian.Uint64(k)) > toMicros(at) {
+			if int64(binary.BigEndian.Uint64(entry)) > toMicros(stretch.to) {
 				return nil
 			}
-			keys = append(keys, bytes.Clone(k[8:]))
+			entries = append(entries, bytes.Clone(entry))
 		}
 		return nil
 	})
-	return keys, err
+	return entries, err
 }
 
 func expiryEntry(expires int64, key []byte) []byte {
@@ -222,6 +235,9 @@ func (e *boltEngine) commit(b *batch) error {
 	err := guarded(func() error {
 		return e.db.Update(func(tx *bolt.Tx) error {
 			id = int64(tx.ID())
+			if err := e.reserve(tx, b); err != nil {
+				return err
+			}
 			return b.apply(tx)
 		})
 	})

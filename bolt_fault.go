@@ -50,7 +50,8 @@ func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrVersionMismatch):
 		return fmt.Errorf("open %s: %w: %w", path, ErrFormat, err)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum):
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
+		strings.HasPrefix(err.Error(), "file size too small "): // bbolt has no name for it
 		return fmt.Errorf("open %s: %w: %w", path, ErrCorrupt, err)
 	}
 	return fmt.Errorf("open %s: %w", path, err)

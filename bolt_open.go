@@ -98,7 +98,7 @@ func (s *BoltStore) open() error {
 			return f, err
 		},
 	}
-	if !s.config.transient && !s.config.Visitor && !s.config.ReadOnly {
+	if !s.config.Visitor && !s.config.ReadOnly {
 		options.InitialMmapSize = initialMmapSize()
 	}
 	err := guarded(func() (err error) {
@@ -153,11 +153,8 @@ func (s *BoltStore) load() error {
 	if err != nil {
 		return err
 	}
-	s.clock = newStoreClock(s.config.wall(), state.clock, state.servedUntil, s.config.Grace)
-	if s.config.transient {
-		s.clock.graceUntil = time.Time{}
-	}
-	e := &boltEngine{db: s.db}
+	s.clock = newStoreClock(s.config.wall(), state, s.config.Grace, s.config.Visitor)
+	e := &boltEngine{db: s.db, file: s.handle}
 	e.durable.Store(id)
 	s.engine = e
 	if s.config.engine != nil {
@@ -180,7 +177,7 @@ func (s *BoltStore) load() error {
 	}); err != nil {
 		return err
 	}
-	if s.config.transient {
+	if s.config.Visitor {
 		s.db.NoFreelistSync = false // so that closing needs no commit of its own
 	} else {
 		removeLeftovers(s.path)

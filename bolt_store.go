@@ -101,7 +101,7 @@ func (s *BoltStore) RecordEvent(e Event) { s.ledger.record(e, s.clock.Now()) }
 
 // Create implements Store.
 func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
-	if err := rec.validate(); err != nil {
+	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
 	var stored Record
@@ -129,7 +129,7 @@ func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
 
 // Swap implements Store.
 func (s *BoltStore) Swap(ctx context.Context, version uint64, rec Record) (Record, error) {
-	if err := rec.validate(); err != nil {
+	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
 	var stored Record
@@ -155,6 +155,9 @@ func (s *BoltStore) Swap(ctx context.Context, version uint64, rec Record) (Recor
 
 // Delete implements Store.
 func (s *BoltStore) Delete(ctx context.Context, key Key, version uint64) error {
+	if err := key.Validate(); err != nil {
+		return err // its text form could be that of a valid key
+	}
 	return s.write(ctx, 0, func(p *planner) error {
 		st, live, err := p.live(key)
 		switch {
@@ -170,59 +173,6 @@ func (s *BoltStore) Delete(ctx context.Context, key Key, version uint64) error {
 	})
 }
 
-// Expire implements Store. It also checks that the file at the path is still the
-// one that is open, and poisons the store if it is not.
-func (s *BoltStore) Expire(ctx context.Context, limit int) (int, error) {
-	// Look before queueing, so that an idle round costs the writer nothing.
-	keys, err := s.due(ctx, limit)
-	if err != nil || len(keys) == 0 {
-		return 0, err
-	}
-	removed := 0
-	err = s.write(ctx, 0, func(p *planner) error {
-		removed = 0   // the plan may run again, alone
-		var bad error // a damaged record stays, and must not keep those after it from being removed
-		for _, text := range keys {
-			st, err := p.expiryTarget(text)
-			if isFault(err) {
-				return err
-			}
-			if err != nil {
-				bad = err
-				continue
-			}
-			if st.rec.Version != 0 && s.clock.expired(&st.rec, p.now) {
-				p.remove(st)
-				removed++
-			}
-		}
-		if removed > 0 {
-			return nil
-		}
-		return bad
-	})
-	if err != nil {
-		return 0, err
-	}
-	return removed, nil
-}
-
-func (s *BoltStore) due(ctx context.Context, limit int) ([][]byte, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.RUnlock()
-	if err := s.checkIdentity(); err != nil {
-		return nil, s.poison(err)
-	}
-	until := s.clock.Now()
-	if served := s.clock.servedUntil; s.config.transient && !served.IsZero() {
-		until = served // what ran out later is the service's to judge
-	}
-	keys, err := s.engine.due(until, limit)
-	return keys, s.readError(err)
-}
-
 // Get implements Store.
 func (s *BoltStore) Get(ctx context.Context, key Key) (Record, error) {
 	if err := s.enter(ctx); err != nil {
@@ -234,6 +184,9 @@ func (s *BoltStore) Get(ctx context.Context, key Key) (Record, error) {
 			return Record{}, ErrNotFound
 		}
 		return cached.clone(), nil
+	}
+	if err := key.Validate(); err != nil {
+		return Record{}, err // its text form could be that of a valid key
 	}
 	mark := s.cache.mark(key)
 	rec, err := s.read(key)

@@ -220,15 +220,6 @@ func (p *planner) lookup(key Key) (*staged, error) {
 	return st, nil
 }
 
-// expiryTarget is lookup for the key of an entry of the expiry index.
-func (p *planner) expiryTarget(text []byte) (*staged, error) {
-	key, err := ParseKey(string(text))
-	if err != nil {
-		return nil, damaged(text, "the expiry index names it, but it is not a key")
-	}
-	return p.lookup(key)
-}
-
 // live is lookup for what has not expired: false means absent.
 func (p *planner) live(key Key) (*staged, bool, error) {
 	st, err := p.lookup(key)
@@ -287,8 +278,8 @@ func (p *planner) batch() *batch {
 		b.changes = append(b.changes, c)
 	}
 	p.state.clock = p.now
-	if c := p.writer.store.config; !c.transient && !c.Visitor {
-		p.state.servedUntil = p.writer.store.clock.served(p.now)
+	if !p.writer.store.config.Visitor {
+		p.state.servedUntil, p.state.downtimes = p.now, p.writer.store.clock.pending(p.now)
 	}
 	b.state = p.state
 	return b

@@ -47,7 +47,7 @@ func Do[T any](ctx context.Context, g *Guard, key Key, input any,
 		return Result[T]{}, err
 	}
 	rec, a, err := g.begin(ctx, &c)
-	if errors.Is(err, ErrFailed) {
+	if rec.State == Failed && errors.Is(err, ErrFailed) {
 		res, _ := replayed[T](rec) // the failure is the answer, also where its value is missing
 		return res, err
 	}

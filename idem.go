@@ -227,7 +227,7 @@ type Record struct {
 	// Error is the message of a failure or what is known of an interruption.
 	// At most 4 KiB; longer messages are cut.
 	Error string
-	// Note is what a person wrote when settling the record by hand.
+	// Note is what a person wrote when settling the record by hand. At most 1 KiB.
 	Note string
 
 	// Replays and LastReplayAt count the repeats this record has answered. They
@@ -253,8 +253,9 @@ func (r *Record) Expired(now time.Time) bool {
 	return !now.Before(r.ExpiresAt)
 }
 
-// validate says why a store must refuse the record, or returns nil.
-func (r *Record) validate() error {
+// Validate returns an error that matches ErrInvalidRecord or ErrInvalidKey and
+// says why a store must refuse the record, or nil.
+func (r *Record) Validate() error {
 	if err := r.Key.Validate(); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type MemoryConfig struct {
 func NewMemoryStore(c MemoryConfig) *MemoryStore {
 	return &MemoryStore{
 		config:  c,
-		clock:   newStoreClock(time.Now(), time.Time{}, time.Time{}, 0),
+		clock:   newStoreClock(time.Now(), storeState{}, 0, false),
 		secret:  []byte(randomHex(16)),
 		records: make(map[Key]Record),
 	}
@@ -99,7 +99,7 @@ func (s *MemoryStore) live(key Key) (Record, bool) {
 
 // Create implements Store.
 func (s *MemoryStore) Create(ctx context.Context, rec Record) (Record, error) {
-	if err := rec.validate(); err != nil {
+	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
 	if err := s.lock(ctx); err != nil {
@@ -117,7 +117,7 @@ func (s *MemoryStore) Create(ctx context.Context, rec Record) (Record, error) {
 
 // Swap implements Store.
 func (s *MemoryStore) Swap(ctx context.Context, version uint64, rec Record) (Record, error) {
-	if err := rec.validate(); err != nil {
+	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
 	if err := s.lock(ctx); err != nil {
@@ -133,6 +133,9 @@ func (s *MemoryStore) Swap(ctx context.Context, version uint64, rec Record) (Rec
 
 // Delete implements Store.
 func (s *MemoryStore) Delete(ctx context.Context, key Key, version uint64) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
@@ -150,6 +153,9 @@ func (s *MemoryStore) Delete(ctx context.Context, key Key, version uint64) error
 
 // Get implements Store.
 func (s *MemoryStore) Get(ctx context.Context, key Key) (Record, error) {
+	if err := key.Validate(); err != nil {
+		return Record{}, err
+	}
 	if err := s.lock(ctx); err != nil {
 		return Record{}, err
 	}
@@ -240,6 +246,7 @@ func (s *MemoryStore) full() error {
 func (s *MemoryStore) put(rec Record) Record {
 	s.version++
 	rec.Version = s.version
+	rec.Replays, rec.LastReplayAt, rec.Mismatches, rec.DistinctMismatches = 0, time.Time{}, 0, 0
 	rec.Size = len(rec.Value)
 	s.bytes += int64(len(rec.Value) - len(s.records[rec.Key].Value))
 	s.records[rec.Key] = rec.clone()

@@ -40,6 +40,23 @@ func recordSum(key []byte, enc []byte) uint32 {
 	return crc32.Update(sum, table, enc[8:])
 }
 
+// MarshalRecord returns the stored form of a record, for stores outside of this
+// package. The key is not in it, but is checked on reading. The form is
+// described in docs/format.md. It returns the error of Record.Validate.
+func MarshalRecord(rec Record) ([]byte, error) {
+	if err := rec.Validate(); err != nil {
+		return nil, err
+	}
+	return encodeRecord([]byte(rec.Key.String()), &rec), nil
+}
+
+// UnmarshalRecord reads what MarshalRecord has made of the record of key. It
+// returns an error that matches ErrCorrupt for bytes that it cannot have made,
+// ErrFormat for those of a later build.
+func UnmarshalRecord(key Key, data []byte) (Record, error) {
+	return decodeRecord([]byte(key.String()), data, true)
+}
+
 // encodeRecord returns the stored form of a valid record.
 func encodeRecord(key []byte, r *Record) []byte {
 	b := make([]byte, recordHeaderSize, recordHeaderSize+128+len(r.Kind)+len(r.Owner)+len(r.TraceID)+
@@ -118,7 +135,7 @@ func decodeRecord(key, enc []byte, withValue bool) (Record, error) {
 	if d.failed || len(d.rest) != 0 {
 		return Record{}, damaged(key, "its fields do not add up")
 	}
-	if err := r.validate(); err != nil {
+	if err := r.Validate(); err != nil {
 		return Record{}, damaged(key, err.Error())
 	}
 	return r, nil

@@ -23,6 +23,9 @@ import (
 //
 // Slices: a store copies what it is given and what it returns.
 //
+// Keys: every method that takes a key or a record refuses an invalid key with
+// ErrInvalidKey.
+//
 // Context: when ctx ends before the store has begun to write, nothing is
 // written and the error matches ctx.Err(). Once writing has begun the call
 // finishes and returns its true outcome where the store can know it. Any other

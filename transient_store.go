@@ -42,7 +42,7 @@ type TransientStore struct {
 // none. Errors and waiting are those of OpenBoltStore, of which every call of
 // the store may return any. There is nothing to close.
 func OpenTransient(ctx context.Context, path string, c BoltConfig) (*TransientStore, error) {
-	c.transient = true
+	c.Visitor = true
 	c.CacheBytes = -1
 	t := &TransientStore{path: path, config: c, self: procid.Self().String()}
 	file, err := t.open(ctx, true)

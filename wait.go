@@ -33,6 +33,9 @@ func (g *Guard) await(ctx context.Context, c *call, rec *Record) (Record, error)
 	defer func() { stop() }()
 	for poll := firstPoll; ; poll = min(2*poll, slowestPoll) {
 		current, err := g.store.Get(ctx, c.key) // after watch, so that no change is missed
+		if err != nil && ctx.Err() != nil {
+			return *rec, g.inProgress(c, rec, ctx.Err())
+		}
 		if err != nil || current.State != Processing || current.Owner != rec.Owner || !g.held(&current) {
 			return current, err
 		}
@@ -73,6 +76,9 @@ func (g *Guard) pollAfter(poll time.Duration, rec *Record) time.Duration {
 }
 
 func (g *Guard) inProgress(c *call, rec *Record, cause error) error {
+	if !c.began.IsZero() {
+		c.waited = time.Since(c.began)
+	}
 	var err error = &InProgressError{Record: *rec, RetryAfter: g.retryAfter(rec)}
 	if cause != nil {
 		err = fmt.Errorf("%w: waiting ended: %w", err, cause)

@@ -1,0 +1,131 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Expire implements Store. It also checks that the file at the path is still the
+// one that is open, and poisons the store if it is not.
+func (s *BoltStore) Expire(ctx context.Context, limit int) (removed int, err error) {
+	for chunk := limit; removed < limit; {
+		chunk = min(chunk, limit-removed)
+		n, err := s.expire(ctx, chunk)
+		removed += n
+		switch {
+		case errors.Is(err, ErrFull) && chunk > 1:
+			chunk /= 2 // removing takes free pages before it gives any: on a full disk begin small
+		case err != nil || n < chunk:
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// expire removes up to limit records in one batch. It looks before it queues, so
+// that an idle round costs the writer nothing, and looks again in the batch.
+func (s *BoltStore) expire(ctx context.Context, limit int) (int, error) {
+	keys, err := s.due(ctx, limit)
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	removed := 0
+	err = s.write(ctx, 0, func(p *planner) error {
+		removed = 0 // the plan may run again, alone
+		for _, key := range keys {
+			st, err := p.lookup(key)
+			if err != nil {
+				return err
+			}
+			if st.rec.Version != 0 && s.clock.expired(&st.rec, p.now) {
+				p.remove(st)
+				removed++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+// due returns the keys of up to limit expired records, oldest first. Records
+// that cannot be read are passed over; the error is about one of them, and only
+// returned if nothing else is due: it must not keep others from being removed.
+func (s *BoltStore) due(ctx context.Context, limit int) ([]Key, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.RUnlock()
+	if err := s.checkIdentity(); err != nil {
+		return nil, s.poison(err)
+	}
+	var keys []Key
+	var bad error
+	for _, stretch := range s.clock.removable(s.clock.Now()) {
+		for entry, err := range s.dueEntries(stretch) {
+			if err != nil {
+				return nil, err
+			}
+			key, expired, err := s.expiredKey(entry[8:])
+			switch {
+			case isFault(err):
+				return nil, err
+			case err != nil:
+				bad = err
+			case expired:
+				keys = append(keys, key)
+			}
+			if len(keys) == limit {
+				return keys, nil
+			}
+		}
+	}
+	if len(keys) > 0 {
+		return keys, nil
+	}
+	return nil, bad
+}
+
+// dueEntries yields the entries of the expiry index within the stretch, oldest
+// first, reading a page of them at a time.
+func (s *BoltStore) dueEntries(stretch span) func(func([]byte, error) bool) {
+	return func(yield func([]byte, error) bool) {
+		for after := []byte(nil); ; {
+			page, err := s.engine.due(stretch, after, scanPage)
+			if err != nil {
+				yield(nil, s.readError(err))
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			if len(page) < scanPage {
+				return
+			}
+			after = slices.Clone(page[len(page)-1])
+		}
+	}
+}
+
+// expiredKey reads the record that an entry of the index points at.
+func (s *BoltStore) expiredKey(text []byte) (Key, bool, error) {
+	key, err := ParseKey(string(text))
+	if err != nil {
+		return Key{}, false, damaged(text, "the expiry index names it, but it is not a key")
+	}
+	var expired bool
+	err = s.engine.get(text, func(enc []byte) error {
+		if enc == nil {
+			return nil
+		}
+		rec, err := decodeRecord(text, enc, false)
+		expired = err == nil && s.clock.expired(&rec, s.clock.Now())
+		return err
+	})
+	return key, expired, s.readError(err)
+}

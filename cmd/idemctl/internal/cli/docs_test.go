@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+var docs = filepath.Join("..", "..", "..", "..", "docs")
+
+// exitCodesPage is docs/exit-codes.md as the tables in exit.go make it.
+func exitCodesPage() string {
+	var b strings.Builder
+	table := func(codes []exitCode) {
+		b.WriteString("| code | meaning |\n|---|---|\n")
+		for _, c := range codes {
+			fmt.Fprintf(&b, "| %d | %s |\n", c.Code, c.Meaning)
+		}
+	}
+	b.WriteString("# Exit codes of idemctl\n\nScripts may rely on them: a number never changes its meaning.\n\n")
+	table(exitCodes())
+	b.WriteString(`
+A reader that closes the pipe early, as ` + "`head`" + ` does, is no failure: the exit code
+is 0.
+
+## idemctl run
+
+` + "`idemctl run`" + ` ends with the exit code of the command that it runs or replays, with
+128+n if signal n killed it, and otherwise with 2 or 6 as above or with one of
+these. As a command may use the same numbers, ` + "`--result-file`" + ` says for certain what
+happened.
+
+`)
+	table(runExitCodes())
+	return b.String()
+}
+
+// TestExitCodesPage keeps docs/exit-codes.md equal to the tables. UPDATE=1
+// writes it.
+func TestExitCodesPage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(docs, "exit-codes.md")
+	if os.Getenv("UPDATE") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(exitCodesPage()), 0o644))
+	}
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, exitCodesPage(), string(page))
+}
+
+// TestManualNamesEverything keeps docs/cli.md from forgetting a command or a
+// flag.
+func TestManualNamesEverything(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(docs, "cli.md"))
+	require.NoError(t, err)
+	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}, getenv: func(string) string { return "" }}
+	root := newRootCommand(a)
+	for _, cmd := range root.Commands() {
+		if cmd.Hidden || !cmd.Runnable() {
+			continue
+		}
+		require.Contains(t, string(page), "idemctl "+cmd.Name(), "command")
+		for _, flag := range flagNames(cmd) {
+			require.Contains(t, string(page), flag, "flag of %s", cmd.Name())
+		}
+	}
+	for _, flag := range flagNames(root) {
+		require.Contains(t, string(page), flag, "global flag")
+	}
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, line := range strings.Split(cmd.LocalFlags().FlagUsages(), "\n") {
+		if _, rest, found := strings.Cut(line, "--"); found {
+			name, _, _ := strings.Cut(rest, " ")
+			names = append(names, "--"+name)
+		}
+	}
+	return names
+}
+
+func TestExitCodesAreUnique(t *testing.T) {
+	t.Parallel()
+	seen := map[int]bool{}
+	for _, c := range append(exitCodes(), runExitCodes()...) {
+		require.False(t, seen[c.Code], "code %d", c.Code)
+		require.NotEmpty(t, c.Meaning)
+		seen[c.Code] = true
+	}
+}
