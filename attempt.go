@@ -71,15 +71,6 @@ func (a *Attempt) start(ctx context.Context) context.Context {
 	return ctx
 }
 
-// outcomeOf says what the function's error means for the key. After a lost
-// lease nothing can be said of it: another attempt may be at work.
-func (a *Attempt) outcomeOf(fnErr error, lost error) Outcome {
-	if lost != nil {
-		return OutcomeUnknown
-	}
-	return a.call.classify(fnErr)
-}
-
 // complete records that the function succeeded.
 func (a *Attempt) complete(value []byte, encodeErr error) (Record, error) {
 	rec, lost := a.stop()
@@ -94,11 +85,15 @@ func (a *Attempt) complete(value []byte, encodeErr error) (Record, error) {
 	return a.report(EventExecuted, stored, lost, encodeErr, nil, err)
 }
 
-// fail records that the function failed, by what its error means.
-func (a *Attempt) fail(value []byte, fnErr error, outcomeOf func(err, lost error) Outcome) (Record, error) {
+// fail records that the function failed, by what its error means. After a lost
+// lease it means nothing: another attempt may be at work.
+func (a *Attempt) fail(value []byte, fnErr error, outcome Outcome) (Record, error) {
 	rec, lost := a.stop()
+	if lost != nil {
+		outcome = OutcomeUnknown
+	}
 	end, now, retention := rec, a.guard.now(), a.call.policy.Retention
-	switch outcomeOf(fnErr, lost) {
+	switch outcome {
 	case OutcomeNothing:
 		stored, err := a.settle(rec.Version, end, true)
 		return a.report(EventReleased, stored, lost, fnErr, fnErr, err)

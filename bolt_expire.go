@@ -94,7 +94,7 @@ func (s *BoltStore) due(ctx context.Context, limit int) ([]Key, error) {
 func (s *BoltStore) dueEntries(stretch span) func(func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		for after := []byte(nil); ; {
-			page, err := s.engine.due(stretch, after, scanPage)
+			page, err := s.engine.due(stretch, after, scanPageSize)
 			if err != nil {
 				yield(nil, s.readError(err))
 				return
@@ -104,7 +104,7 @@ func (s *BoltStore) dueEntries(stretch span) func(func([]byte, error) bool) {
 					return
 				}
 			}
-			if len(page) < scanPage {
+			if len(page) < scanPageSize {
 				return
 			}
 			after = slices.Clone(page[len(page)-1])

@@ -17,10 +17,15 @@ type gate struct {
 	armed   atomic.Bool
 	reached chan struct{}
 	release chan struct{}
+	open    func()
 }
 
-func newGate() *gate {
-	return &gate{reached: make(chan struct{}), release: make(chan struct{})}
+// newGate makes a gate that stops nobody any more when the test ends.
+func newGate(t *testing.T) *gate {
+	g := &gate{reached: make(chan struct{}), release: make(chan struct{})}
+	g.open = sync.OnceFunc(func() { close(g.release) })
+	t.Cleanup(g.open)
+	return g
 }
 
 func (g *gate) pass() {
@@ -52,8 +57,9 @@ func (e *gatedEngine) commit(b *batch) error {
 func openGated(t *testing.T) (*BoltStore, *gatedEngine) {
 	t.Helper()
 	path := faultFile(t, 1, 10)
-	e := &gatedEngine{afterRead: newGate(), afterCommit: newGate()}
+	e := &gatedEngine{}
 	s := openFault(t, path, BoltConfig{engine: func(inner engine) engine { e.engine = inner; return e }})
+	e.afterRead, e.afterCommit = newGate(t), newGate(t) // opened before the store is closed
 	return s, e
 }
 
@@ -88,7 +94,7 @@ func TestSlowReaderAndCache(t *testing.T) {
 			t.Parallel()
 			s, e := openGated(t)
 			e.afterRead.armed.Store(true)
-			slow := make(chan Record)
+			slow := make(chan Record, 1)
 			go func() {
 				rec, err := s.Get(t.Context(), faultKey("k0"))
 				if err != nil {
@@ -100,7 +106,7 @@ func TestSlowReaderAndCache(t *testing.T) {
 			old, err := s.Get(t.Context(), faultKey("k0")) // also fills the cache
 			require.NoError(t, err)
 			tt.change(t, s, old)
-			close(e.afterRead.release)
+			e.afterRead.open()
 			require.Equal(t, old, <-slow, "the slow reader read before the change")
 
 			rec, err := s.Get(t.Context(), faultKey("k0"))
@@ -127,7 +133,7 @@ func TestCacheDuringCommit(t *testing.T) {
 			t.Parallel()
 			s, e := openGated(t)
 			e.afterRead.armed.Store(true)
-			slow := make(chan error)
+			slow := make(chan error, 1)
 			go func() {
 				_, err := s.Get(t.Context(), faultKey("k0"))
 				slow <- err
@@ -138,7 +144,7 @@ func TestCacheDuringCommit(t *testing.T) {
 				require.NoError(t, err)
 			}
 			e.afterCommit.armed.Store(true)
-			swapped := make(chan error)
+			swapped := make(chan error, 1)
 			go func() {
 				_, err := s.Swap(t.Context(), 1, completed("k0", "new"))
 				swapped <- err
@@ -146,12 +152,12 @@ func TestCacheDuringCommit(t *testing.T) {
 			<-e.afterCommit.reached // the new record is durable
 			first, err := s.Get(t.Context(), faultKey("k0"))
 			require.NoError(t, err)
-			close(e.afterRead.release)
+			e.afterRead.open()
 			require.NoError(t, <-slow)
 			second, err := s.Get(t.Context(), faultKey("k0"))
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, second.Version, first.Version, "time went back")
-			close(e.afterCommit.release)
+			e.afterCommit.open()
 			require.NoError(t, <-swapped)
 			third, err := s.Get(t.Context(), faultKey("k0"))
 			require.NoError(t, err)

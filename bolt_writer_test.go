@@ -2,6 +2,7 @@ package idem
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -105,23 +106,20 @@ func TestViewWaitsForTheSync(t *testing.T) {
 	e.writing.Lock() // as a commit does
 	e.durable.Store(newest - 1)
 	began := e.db.Stats().TxN
-	shown := make(chan struct{})
+	var shown atomic.Bool
+	ended := make(chan error)
 	go func() {
-		_, err := s.Get(t.Context(), faultKey("k0"))
-		if err != nil {
-			t.Errorf("Get: %v", err)
-		}
-		close(shown)
+		ended <- e.get([]byte(faultKey("k0").String()), func([]byte) error {
+			shown.Store(true)
+			return nil
+		})
 	}()
 	for stats := e.db.Stats(); stats.TxN == began || stats.OpenTxN > 0; { // until its first look has ended
 		stats = e.db.Stats()
 	}
-	select {
-	case <-shown:
-		t.Error("the reader was shown a transaction that is not durable")
-	default:
-	}
+	require.False(t, shown.Load(), "the reader was shown a transaction that is not durable")
 	e.durable.Store(newest)
 	e.writing.Unlock()
-	<-shown
+	require.NoError(t, <-ended)
+	require.True(t, shown.Load())
 }

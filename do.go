@@ -99,22 +99,22 @@ func run[T any](ctx context.Context, a *Attempt, fn func(context.Context, *Attem
 		if v != nil {
 			cause = fmt.Errorf("panic: %v", v)
 		}
-		unknown := func(error, error) Outcome { return OutcomeUnknown }
-		_, _ = a.fail(nil, cause, unknown) // the panic is what the caller must see; events carry the rest
+		_, _ = a.fail(nil, cause, OutcomeUnknown) // the panic is what the caller must see; events carry the rest
 		if v != nil {
 			panic(v)
 		}
 	}()
 	var fnErr error
 	res.Value, fnErr = fn(a.start(ctx), a)
-	value, encodeErr := encodeValue(res.Value) // may panic too: T can have a MarshalJSON of its own
-	returned = true
-
+	value, encodeErr := encodeValue(res.Value) // may panic too, in a MarshalJSON of T
 	if fnErr == nil {
+		returned = true
 		res.Record, err = a.complete(value, encodeErr)
-	} else {
-		res.Record, err = a.fail(value, fnErr, a.outcomeOf) // a value that does not encode is not worth a second error
+		return res, err
 	}
+	outcome := a.call.classify(fnErr) // may panic too
+	returned = true
+	res.Record, err = a.fail(value, fnErr, outcome) // a value that does not encode is not worth a second error
 	return res, err
 }
 

@@ -60,6 +60,8 @@ type Part struct {
 //     canonical form of RFC 8785 first, so that member order, number spelling
 //     and escapes do not matter. Unlike there, numbers that a float64 cannot
 //     hold stay exact: two different amounts are never equal.
+//     As in encoding/json, invalid UTF-8 in a Go string counts as U+FFFD: pass
+//     text of unknown encoding as []byte.
 //
 // It returns an error that matches ErrInvalidInput if the input cannot be
 // encoded, is not valid I-JSON, or has bad part names.
