@@ -114,7 +114,7 @@ func TestCreateKilled(t *testing.T) {
 		}
 	}
 	t.Parallel()
-	rounds, seed := 40, rand.Uint64()
+	rounds, seed := 24, rand.Uint64()
 	if testing.Short() {
 		rounds = 8
 	}

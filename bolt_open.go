@@ -147,6 +147,9 @@ func (s *BoltStore) load() error {
 		return s.db.View(func(tx *bolt.Tx) (err error) {
 			id = int64(tx.ID())
 			s.file, state, err = readMeta(tx)
+			if size := s.opened.Size(); err == nil && size < tx.Size() {
+				err = fmt.Errorf("%w: the file is cut short, %d bytes of %d are there", ErrCorrupt, size, tx.Size())
+			}
 			return err
 		})
 	})

@@ -47,7 +47,8 @@ type BoltStore struct {
 	config      BoltConfig
 	incarnation string
 	file        fileMeta
-	opened      os.FileInfo // of the file that is open
+	opened      os.FileInfo  // of the file that is open
+	fileSize    atomic.Int64 // the largest seen: bbolt never makes a file smaller
 	handle      *os.File
 	db          *bolt.DB
 	engine      engine
@@ -294,16 +295,23 @@ func (s *BoltStore) readError(err error) error {
 	return err
 }
 
-// checkIdentity makes sure that the path still names the open file. If not, a
-// second process could lock and use the new file while this one goes on with
-// the old.
+// checkIdentity makes sure that the path still names the open file, or a second
+// process could lock and use the new file while this one goes on with the old;
+// and that the file was not cut short, or records behind its end could look as
+// if they had never been there.
 func (s *BoltStore) checkIdentity() error {
+	largest := s.fileSize.Load() // before looking: the file may be growing now
 	now, err := os.Lstat(s.path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("the file was removed: %w", err)
-	}
-	if !os.SameFile(now, s.opened) {
+	case !os.SameFile(now, s.opened):
 		return errors.New("the file was replaced by another one")
+	case now.Size() < largest:
+		return fmt.Errorf("%w: the file was cut short, from %d bytes to %d", ErrCorrupt, largest, now.Size())
+	}
+	for largest < now.Size() && !s.fileSize.CompareAndSwap(largest, now.Size()) {
+		largest = s.fileSize.Load()
 	}
 	return nil
 }
@@ -329,5 +337,9 @@ func (s *BoltStore) Close() error {
 		}
 		last = nil
 	}
-	return s.engine.close(last)
+	err := s.engine.close(last)
+	if errors.Is(err, errNoSpace) {
+		err = fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
 }

@@ -55,7 +55,8 @@ var (
 	// limit. Nothing was written.
 	ErrInvalidRecord = errors.New("invalid record")
 	// ErrFull is returned by Create when the store has reached a limit of its
-	// own or the disk is full. Repeats and deletes still work.
+	// own, and by every write that finds the disk full. Repeats still work, and
+	// so does removing records, a few at a time.
 	ErrFull = errors.New("store is full")
 	// ErrClosed is returned by every method after Close.
 	ErrClosed = errors.New("store is closed")
