@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -35,6 +36,16 @@ func limit(t *testing.T, what int, n uint64) (lift func()) {
 	return func() { require.NoError(t, unix.Setrlimit(what, &old)) }
 }
 
+// reserveHeap gives the runtime address space to grow into, which it keeps: the
+// limit must hit the map of the file, not the heap.
+func reserveHeap() {
+	room := make([]byte, 256<<20)
+	runtime.KeepAlive(&room)
+	room = nil
+	debug.FreeOSMemory()
+	debug.SetGCPercent(20)
+}
+
 // TestNoAddressSpace injects an address space limit, so that mmap fails when the
 // file is opened, and when it has outgrown its map. Opening must fail cleanly;
 // the commit that could not map must poison the store and nothing may crash.
@@ -59,7 +70,7 @@ func TestNoAddressSpace(t *testing.T) {
 
 	s = openFault(t, path, BoltConfig{Visitor: true}) // maps what the file needs
 	value := faultValue(0, 1<<20)
-	debug.SetGCPercent(20) // the runtime must get by with what it has
+	reserveHeap()
 	for i := range 14 {
 		_, err := s.Create(t.Context(), completed(fmt.Sprint(i), value))
 		require.NoError(t, err)
