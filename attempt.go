@@ -151,7 +151,7 @@ func (a *Attempt) settle(version uint64, end Record, release bool) (Record, erro
 		case errors.Is(err, ErrConflict) && stored.Owner == end.Owner && stored.State == end.State:
 			return stored, nil
 		case errors.Is(err, ErrConflict):
-			return end, fmt.Errorf("%w: another attempt took the key over", ErrLeaseLost)
+			return end, leaseLost(stored)
 		case !errors.Is(err, ErrLocked):
 			return stored, err
 		}
@@ -168,13 +168,15 @@ func (a *Attempt) write(ctx context.Context, version uint64, end Record, release
 		return a.guard.store.Swap(ctx, version, end)
 	}
 	err := a.guard.store.Delete(ctx, end.Key, version)
+	current := end
+	if errors.Is(err, ErrConflict) { // Delete does not say with what
+		var getErr error
+		if current, getErr = a.guard.store.Get(ctx, end.Key); getErr != nil {
+			err = getErr
+		}
+	}
 	if errors.Is(err, ErrNotFound) {
 		return end, nil // gone already, which is what was asked for
 	}
-	if errors.Is(err, ErrConflict) {
-		if now, getErr := a.guard.store.Get(ctx, end.Key); getErr == nil {
-			return now, err
-		}
-	}
-	return end, err
+	return current, err
 }

@@ -104,6 +104,9 @@ func createBolt(path string, now time.Time) error {
 			return os.OpenFile(name, flag|os.O_EXCL, mode)
 		},
 	})
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = fmt.Errorf("directory %s: %w", filepath.Dir(path), at.Err) // the temporary name says nothing to anybody
+	}
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}

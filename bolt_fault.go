@@ -3,6 +3,7 @@ package idem
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 
@@ -53,6 +54,9 @@ func openError(path string, err error) error {
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
 		strings.HasPrefix(err.Error(), "file size too small "): // bbolt has no name for it
 		return fmt.Errorf("open %s: %w: %w", path, ErrCorrupt, err)
+	}
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == path {
+		err = at.Err // which names the path already
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }

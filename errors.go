@@ -161,8 +161,11 @@ type InterruptedError struct {
 
 func (e *InterruptedError) Error() string {
 	msg := fmt.Sprintf("attempt %d of %q was interrupted, its outcome is unknown", e.Record.Attempt, e.Record.Key.String())
-	if e.Cause != nil {
+	switch {
+	case e.Cause != nil:
 		return msg + ": " + e.Cause.Error()
+	case e.Record.Error != "":
+		return msg + ": " + e.Record.Error
 	}
 	return msg
 }

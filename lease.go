@@ -80,12 +80,21 @@ func (l *lease) renew() {
 		l.rec = rec // an earlier renewal was written although it reported an error
 		l.timer.Reset(0)
 	case errors.Is(err, ErrConflict):
-		l.lose(fmt.Errorf("%w: another attempt took the key over", ErrLeaseLost))
+		l.lose(leaseLost(rec))
 	case !time.Now().Before(l.until):
 		l.lose(fmt.Errorf("%w: it could not be renewed in time: %w", ErrLeaseLost, err))
 	default: // the store may come back before the lease is over
 		l.timer.Reset(min(l.policy.Lease/12, time.Until(l.until)))
 	}
+}
+
+// leaseLost is the error of an attempt that found current in place of its own
+// record.
+func leaseLost(current Record) error {
+	if current.Version == 0 {
+		return fmt.Errorf("%w: its record was removed", ErrLeaseLost)
+	}
+	return fmt.Errorf("%w: another attempt took the key over", ErrLeaseLost)
 }
 
 func (l *lease) lose(err error) {
