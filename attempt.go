@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,6 +69,7 @@ func AttemptFrom(ctx context.Context) (*Attempt, bool) {
 func (a *Attempt) start(ctx context.Context) context.Context {
 	ctx, a.cancel = context.WithCancelCause(context.WithValue(ctx, attemptContextKey{}, a))
 	a.lease = startLease(ctx, a.guard, a.call.policy, a.rec, a.sent, a.cancel)
+	a.guard.began(a)
 	return ctx
 }
 
@@ -115,6 +117,7 @@ func (a *Attempt) fail(value []byte, fnErr error, outcome Outcome) (Record, erro
 func (a *Attempt) stop() (Record, error) {
 	a.ran = time.Since(a.sent)
 	rec, lost := a.lease.stop()
+	a.guard.ended(a)
 	a.cancel(nil)
 	return rec, lost
 }
@@ -138,22 +141,29 @@ func (a *Attempt) report(kind EventKind, stored Record, lost, result, fnErr, sto
 }
 
 // settle writes the end of the attempt, or deletes the record to release the
-// key. It keeps trying while the file is only locked. When an earlier write of
-// this attempt turns out to have been made, it goes on from there.
+// key. It keeps trying while the file is only locked, and tries once more after
+// an error that leaves open what was written. When an earlier write of this
+// attempt turns out to have been made, it goes on from there.
 func (a *Attempt) settle(version uint64, end Record, release bool) (Record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), finishTimeout)
 	defer cancel()
+	again := false
 	for pause := firstPoll; ; pause = min(2*pause, slowestPoll) {
 		stored, err := a.write(ctx, version, end, release)
 		switch {
 		case errors.Is(err, ErrConflict) && stored.Owner == end.Owner && stored.State == Processing:
 			version = stored.Version
-		case errors.Is(err, ErrConflict) && stored.Owner == end.Owner && stored.State == end.State:
+		case errors.Is(err, ErrConflict) && stored.isWriteOf(&end):
 			return stored, nil
 		case errors.Is(err, ErrConflict):
 			return end, leaseLost(stored)
-		case !errors.Is(err, ErrLocked):
-			return stored, err
+		case err == nil:
+			return stored, nil
+		case errors.Is(err, ErrLocked):
+		case again || nothingWritten(err):
+			return end, err
+		default:
+			again = true
 		}
 		select {
 		case <-time.After(pause):
@@ -161,6 +171,13 @@ func (a *Attempt) settle(version uint64, end Record, release bool) (Record, erro
 			return end, err
 		}
 	}
+}
+
+// isWriteOf reports whether r is what an attempt has written as its end: not what
+// a person or a ReconcileFunc has made of its record meanwhile.
+func (r *Record) isWriteOf(end *Record) bool {
+	return r.Owner == end.Owner && r.State == end.State && r.UpdatedAt.Equal(end.UpdatedAt) &&
+		r.Note == end.Note && bytes.Equal(r.Value, end.Value)
 }
 
 func (a *Attempt) write(ctx context.Context, version uint64, end Record, release bool) (Record, error) {

@@ -126,7 +126,7 @@ func giveName(temporary, path string) error {
 	err := os.Link(temporary, path)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil
+		// somebody was faster, and may not have come to syncing the name yet
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // another process has opened the store and cleared our file away
 	case err != nil: // no hard links here (FAT): the rename may replace a store made just now, which its holder will notice

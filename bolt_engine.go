@@ -62,6 +62,7 @@ type change struct {
 	expires    int64 // of enc, in microseconds
 	oldExpires int64 // of the record it replaces; 0 if there was none
 	fresh      bool  // no successor of that record: its notes go with it
+	damaged    bool  // that record cannot be read
 }
 
 // storeState is kept with every commit.
@@ -274,7 +275,10 @@ func (b *batch) apply(tx *bolt.Tx) error {
 		if c.oldExpires != 0 && (c.enc == nil || c.oldExpires != c.expires) {
 			err = index.Delete(expiryEntry(c.oldExpires, c.key))
 		}
-		if c.oldExpires != 0 && c.fresh {
+		if c.damaged {
+			err = deleteEntries(index, c.key)
+		}
+		if (c.oldExpires != 0 || c.damaged) && c.fresh {
 			err = errors.Join(err, notes.Delete(c.key))
 		}
 		if c.enc == nil {

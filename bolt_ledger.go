@@ -124,10 +124,7 @@ func (b ledgerBatch) apply(tx *bolt.Tx) error {
 		if records.Get(k) == nil {
 			continue
 		}
-		old, err := decodeNote(notes.Get(k))
-		if err != nil {
-			return err
-		}
+		old, _ := decodeNote(notes.Get(k)) // counts are best effort: damaged ones begin anew
 		n.replays += old.replays
 		n.lastReplay = max(n.lastReplay, old.lastReplay)
 		n.mismatches.count += old.mismatches.count
@@ -144,8 +141,8 @@ func (b ledgerBatch) applyHours(history *bolt.Bucket) error {
 		k := binary.BigEndian.AppendUint64(nil, uint64(hour))
 		sum := make(hourCounts)
 		if stored := history.Get(k); stored != nil {
-			if err := json.Unmarshal(stored, &sum); err != nil {
-				return fmt.Errorf("%w: history of hour %d: %w", ErrCorrupt, hour, err)
+			if err := json.Unmarshal(stored, &sum); err != nil || sum == nil {
+				sum = make(hourCounts) // best effort: damaged counts begin anew
 			}
 		}
 		for name, n := range counts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/idembolt/idem/internal/flockinfo"
+	"github.com/idembolt/idem/internal/pagewalk"
 )
 
 // OpenBoltStore opens the store at path and creates it if there is nothing. The
@@ -42,6 +44,9 @@ func OpenBoltStore(ctx context.Context, path string, c BoltConfig) (*BoltStore, 
 			return s, err
 		}
 		if !time.Now().Before(giveUp) {
+			if errors.Is(err, errTryAgain) {
+				return nil, fmt.Errorf("open %s: %w", path, err)
+			}
 			return nil, lockedError(path)
 		}
 		wait := 2*time.Millisecond + rand.N(10*time.Millisecond) // jitter: bbolt's own wait of 50 ms is neither fair nor stoppable
@@ -78,7 +83,7 @@ func tryOpen(path string, c BoltConfig) (*BoltStore, error) {
 			_ = guarded(s.db.Close)
 		}
 		if s.handle != nil {
-			_ = s.handle.Close() // frees the lock, however bbolt was left
+			_ = abandon(s.handle)
 		}
 		return nil, err
 	}
@@ -92,11 +97,7 @@ func (s *BoltStore) open() error {
 		ReadOnly:       s.config.ReadOnly,
 		NoFreelistSync: true, // also: opening writes nothing, so a foreign file stays untouched
 		FreelistType:   bolt.FreelistMapType,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag&^os.O_CREATE|openNoFollow, mode)
-			s.handle = f
-			return f, err
-		},
+		OpenFile:       s.openFile,
 	}
 	if !s.config.Visitor && !s.config.ReadOnly {
 		options.InitialMmapSize = initialMmapSize()
@@ -127,6 +128,44 @@ func (s *BoltStore) open() error {
 		return openError(s.path, err)
 	}
 	return nil
+}
+
+// openFile opens the file for bbolt, which goes on with the lock that is taken
+// here already: what follows must not be done to a file that others write to.
+func (s *BoltStore) openFile(name string, flag int, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(name, flag&^os.O_CREATE|openNoFollow, mode)
+	if err != nil {
+		return nil, err
+	}
+	s.handle = f
+	if s.config.ReadOnly {
+		return f, nil
+	}
+	locked, err := tryLock(f)
+	if err == nil && locked {
+		err = checkFreePages(f)
+	}
+	return f, err
+}
+
+// checkFreePages makes sure that bbolt can find the free pages of a file whose
+// last service was killed: they are not stored then, and bbolt looks for them in
+// a goroutine of its own, where a damaged page would end the process.
+func checkFreePages(f *os.File) error {
+	stat, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	meta, err := pagewalk.ReadMeta(f, math.MaxUint64)
+	if err != nil || meta.HasFreelist() {
+		return nil //nolint:nilerror // bbolt says what is wrong with the header
+	}
+	var found error
+	_, err = pagewalk.Walk(f, stat.Size(), meta, func(p pagewalk.Problem) bool {
+		found = fmt.Errorf("%w: %w", ErrCorrupt, p)
+		return false
+	})
+	return errors.Join(err, found)
 }
 
 // initialMmapSize maps so much address space that a slow reader practically
@@ -163,11 +202,9 @@ func (s *BoltStore) load() error {
 	if s.config.engine != nil {
 		s.engine = s.config.engine(e)
 	}
-	if s.config.ReadOnly {
-		return nil
-	}
-	// The last holder may have died between writing a commit and syncing it.
-	if err := s.db.Sync(); err != nil {
+	// The last holder may have died between writing a commit and syncing it, or
+	// between giving the file its name and syncing that.
+	if err := s.syncFile(); err != nil || s.config.ReadOnly {
 		return err
 	}
 	// An empty transaction, rolled back, makes bbolt count its free pages.
@@ -189,7 +226,20 @@ func (s *BoltStore) load() error {
 	return nil
 }
 
-// checkMode refuses or notes a file that other users can read or write.
+// syncFile makes what was read from the file, and its name, durable. A reader
+// does so where its handle allows it.
+func (s *BoltStore) syncFile() error {
+	if s.config.ReadOnly {
+		return syncReadOnly(s.handle)
+	}
+	err := s.db.Sync()
+	if err == nil && !s.config.Visitor {
+		err = syncDir(filepath.Dir(s.path))
+	}
+	return err
+}
+
+// checkMode refuses a file that other users can read or write, if asked to.
 func (s *BoltStore) checkMode() error {
 	if s.config.RequirePrivate && s.wideMode() {
 		return fmt.Errorf("%w: %s has mode %04o, make it 0600", ErrInsecure, s.path, s.opened.Mode().Perm())

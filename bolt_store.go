@@ -106,6 +106,7 @@ func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
 	}
 	var stored Record
 	err := s.write(ctx, len(rec.Value), func(p *planner) error {
+		stored = Record{} // the plan may run again, alone
 		st, live, err := p.live(rec.Key)
 		if err != nil {
 			return err
@@ -134,6 +135,7 @@ func (s *BoltStore) Swap(ctx context.Context, version uint64, rec Record) (Recor
 	}
 	var stored Record
 	err := s.write(ctx, len(rec.Value), func(p *planner) error {
+		stored = Record{} // the plan may run again, alone
 		st, live, err := p.live(rec.Key)
 		if err != nil {
 			return err
@@ -332,8 +334,8 @@ func (s *BoltStore) Close() error {
 	}
 	s.closed = true
 	if p := s.poisoned.Load(); p != nil {
-		if errors.Is(p, ErrCorrupt) {
-			return s.handle.Close()
+		if isFault(p) {
+			return abandon(s.handle)
 		}
 		last = nil
 	}

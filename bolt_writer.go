@@ -194,6 +194,7 @@ type staged struct {
 	enc     []byte // of a changed rec; nil if deleted
 	changed bool
 	fresh   bool // a new record, not the next version of before
+	damaged bool // what is durable cannot be read
 }
 
 // lookup returns what the key holds, expired or not. A zero Version means that
@@ -271,7 +272,7 @@ func (p *planner) touch(st *staged) {
 func (p *planner) batch() *batch {
 	b := &batch{}
 	for _, st := range p.order {
-		c := change{key: st.key, enc: st.enc, expires: toMicros(st.rec.ExpiresAt), fresh: st.fresh}
+		c := change{key: st.key, enc: st.enc, expires: toMicros(st.rec.ExpiresAt), fresh: st.fresh, damaged: st.damaged}
 		if st.before.Version != 0 {
 			c.oldExpires = toMicros(st.before.ExpiresAt)
 		}

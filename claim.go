@@ -31,7 +31,7 @@ func (g *Guard) begin(ctx context.Context, c *call) (Record, *Attempt, error) {
 			switch todo {
 			case answer:
 				return rec, nil, refusal
-			case await:
+			case waitFor:
 				rec, err = g.await(ctx, c, &rec)
 			case takeOver:
 				rec, a, err = g.claim(ctx, c, &rec)
@@ -55,7 +55,7 @@ type todo int
 
 const (
 	answer    todo = iota + 1 // with the record, or with the error beside it
-	await                     // another attempt is at work
+	waitFor                   // another attempt is at work
 	takeOver                  // run again after an interruption
 	reconcile                 // ask what became of the interrupted attempt
 )
@@ -79,7 +79,7 @@ func (g *Guard) judge(c *call, rec *Record) (todo, error) {
 		g.emit(c.event(EventReplayed, rec, err))
 		return answer, err
 	case rec.State == Processing && g.held(rec):
-		return await, nil
+		return waitFor, nil
 	case c.policy.OnInterrupted.rerun:
 		return takeOver, nil
 	case c.policy.OnInterrupted.reconcile != nil:
@@ -144,12 +144,8 @@ func (g *Guard) attemptRecord(c *call, prev *Record) Record {
 // the function has not run, so a new key should not look interrupted, and one
 // that was taken over goes back to what it was.
 func (g *Guard) withdraw(ctx context.Context, claimed Record, prev *Record, err error) {
-	if ctx.Err() == nil {
-		for _, definite := range []error{ErrFull, ErrClosed, ErrReadOnly, ErrLocked, ErrInvalidRecord, ErrInvalidKey, ErrPoisoned} {
-			if errors.Is(err, definite) {
-				return
-			}
-		}
+	if ctx.Err() == nil && nothingWritten(err) {
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -163,17 +159,25 @@ func (g *Guard) withdraw(ctx context.Context, claimed Record, prev *Record, err 
 	}
 }
 
+// nothingWritten reports whether a failed write has changed nothing, or nothing
+// that could be looked up.
+func nothingWritten(err error) bool {
+	for _, definite := range []error{ErrFull, ErrClosed, ErrReadOnly, ErrLocked, ErrInvalidRecord, ErrInvalidKey, ErrPoisoned} {
+		if errors.Is(err, definite) {
+			return true
+		}
+	}
+	return false
+}
+
 // reconcile asks what became of an interrupted attempt and acts on the verdict.
 func (g *Guard) reconcile(ctx context.Context, c *call, rec *Record) (Record, *Attempt, error) {
 	verdict, err := c.policy.OnInterrupted.reconcile(ctx, *rec)
 	if err == nil && verdict.known && !verdict.done {
 		return g.claim(ctx, c, rec)
 	}
-	value, raw := verdict.value.([]byte)
-	if err == nil && !raw {
-		if value, err = encodeValue(verdict.value); err != nil {
-			err = fmt.Errorf("encode the reconciled value: %w", err)
-		}
+	if err == nil && verdict.err != nil {
+		err = fmt.Errorf("encode the reconciled value: %w", verdict.err)
 	}
 	if err != nil || !verdict.known {
 		err := &InterruptedError{Record: *rec, Cause: err}
@@ -182,7 +186,7 @@ func (g *Guard) reconcile(ctx context.Context, c *call, rec *Record) (Record, *A
 	}
 	settled := *rec
 	settled.finish(Completed, g.now(), c.policy.Retention)
-	settled.setValue(value)
+	settled.setValue(verdict.value)
 	settled.Note = "reconciled"
 	stored, err := g.store.Swap(ctx, rec.Version, settled)
 	if errors.Is(err, ErrConflict) {

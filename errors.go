@@ -155,7 +155,8 @@ func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 // ErrInterrupted, and the error of the function if this call ran it.
 type InterruptedError struct {
 	Record Record
-	// Cause is the function's error if this call ran the function, else nil.
+	// Cause is the function's error if this call ran the function, that of the
+	// ReconcileFunc if it asked one, else nil.
 	Cause error
 }
 
@@ -173,7 +174,7 @@ func (e *InterruptedError) Error() string {
 // Is reports whether target is ErrInterrupted.
 func (e *InterruptedError) Is(target error) bool { return target == ErrInterrupted }
 
-// Unwrap returns the function's error, or nil.
+// Unwrap returns Cause.
 func (e *InterruptedError) Unwrap() error { return e.Cause }
 
 // FailedError replays a stored permanent failure. It matches ErrFailed.

@@ -77,7 +77,7 @@ func TestEveryCallIsOneEvent(t *testing.T) {
 		}, pay, nil, idem.Event{Kind: idem.EventStoreError}, errDisk},
 		{"store fails after", 0, func(s *hookStore) {
 			s.onSwap = func(context.Context, uint64, idem.Record) (idem.Record, error) { return idem.Record{}, errDisk }
-		}, pay, nil, idem.Event{Kind: idem.EventStoreError, Ran: time.Second}, idem.ErrNotRecorded},
+		}, pay, nil, idem.Event{Kind: idem.EventStoreError, Attempt: 1, Ran: time.Second}, idem.ErrNotRecorded},
 		{"taken over", 0, func(s *hookStore) {
 			s.onSwap = func(context.Context, uint64, idem.Record) (idem.Record, error) {
 				return idem.Record{}, idem.ErrConflict

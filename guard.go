@@ -25,9 +25,10 @@ type Guard struct {
 	alive    func(owner string) bool
 	closers  []io.Closer // what Close stops, in order
 
-	mu      sync.Mutex
-	closed  bool
-	running sync.WaitGroup // attempts between claim and finish
+	mu       sync.Mutex
+	closed   bool
+	running  sync.WaitGroup        // attempts between claim and finish
+	attempts map[*Attempt]struct{} // those whose function runs; nil when they were cut off
 }
 
 // New returns a guard on a store that the caller owns: Close does not close it
@@ -43,8 +44,14 @@ func New(store Store, opts ...Option) (*Guard, error) {
 }
 
 func newGuard(store Store, s settings) (*Guard, error) {
-	g := &Guard{store: store, settings: s, secret: s.secret, counters: newCounters(), clock: wallClock{}}
-	if keeper, ok := store.(SecretKeeper); ok && g.secret == nil {
+	g := &Guard{
+		store: store, settings: s, secret: s.secret, counters: newCounters(), clock: wallClock{},
+		attempts: make(map[*Attempt]struct{}),
+	}
+	if keeper, ok := store.(SecretKeeper); ok {
+		if g.secret != nil {
+			return nil, errors.New("the store keeps a secret, with another one every repeat would be a mismatch: leave out WithSecret")
+		}
 		g.secret = keeper.Secret()
 	}
 	if len(g.secret) < 16 {
@@ -77,9 +84,10 @@ func (g *Guard) Counters() Counters { return g.counters.snapshot() }
 // function, which it would wait for.
 func (g *Guard) Close() error { return g.Shutdown(context.Background()) }
 
-// Shutdown is Close with a limit: when ctx ends first, it closes all the same
-// and returns ctx.Err(). Attempts still running then get ErrNotRecorded, and
-// their keys are Interrupted for whoever opens the file next.
+// Shutdown is Close with a limit: when ctx ends first, it cancels the contexts of
+// the functions still running with cause ErrLeaseLost, closes all the same and
+// returns ctx.Err(). Those attempts get ErrNotRecorded, and their keys are
+// Interrupted for whoever opens the file next.
 func (g *Guard) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	first := !g.closed
@@ -98,6 +106,7 @@ func (g *Guard) Shutdown(ctx context.Context) error {
 	case <-ended:
 	case <-ctx.Done():
 		errs = append(errs, ctx.Err())
+		g.cutOff()
 	}
 	for _, c := range g.closers {
 		errs = append(errs, c.Close())
@@ -114,6 +123,36 @@ func (g *Guard) enter() error {
 	}
 	g.running.Add(1)
 	return nil
+}
+
+// cutOff tells every running function that its key will be taken for
+// interrupted: the next to open the file cannot know that it still runs.
+func (g *Guard) cutOff() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for a := range g.attempts {
+		a.cancel(cutOffCause())
+	}
+	g.attempts = nil
+}
+
+func cutOffCause() error { return fmt.Errorf("%w: the guard was shut down", ErrLeaseLost) }
+
+// began registers an attempt whose function is about to run.
+func (g *Guard) began(a *Attempt) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.attempts == nil {
+		a.cancel(cutOffCause())
+		return
+	}
+	g.attempts[a] = struct{}{}
+}
+
+func (g *Guard) ended(a *Attempt) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.attempts, a)
 }
 
 // now is the time records are stamped with.

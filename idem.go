@@ -264,8 +264,12 @@ func (r *Record) Validate() error {
 		return r.invalid("it has %s", r.State)
 	case r.ExpiresAt.IsZero():
 		return r.invalid("it has no expiry")
+	case outOfRange(r.ExpiresAt):
+		return r.invalid("its expiry, %s, is not between 1970 and 9999", r.ExpiresAt.UTC())
 	case r.State == Processing && r.LeaseUntil.IsZero():
 		return r.invalid("it is processing without a lease")
+	case !r.LeaseUntil.IsZero() && outOfRange(r.LeaseUntil):
+		return r.invalid("the end of its lease, %s, is not between 1970 and 9999", r.LeaseUntil.UTC())
 	case r.Attempt < 0:
 		return r.invalid("its attempt number is negative")
 	case len(r.Value) > MaxValueBytes:
@@ -287,6 +291,9 @@ func (r *Record) Validate() error {
 	}
 	return nil
 }
+
+// outOfRange: such a time cannot be kept in order, or looks like none.
+func outOfRange(t time.Time) bool { return t.Year() < 1970 || t.Year() > 9999 || t.UnixMicro() <= 0 }
 
 func (r *Record) invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: record of %q: "+format, append([]any{ErrInvalidRecord, r.Key.String()}, args...)...)

@@ -18,7 +18,8 @@ type JanitorConfig struct {
 	// than half of the store's time. 0 means 5 ms.
 	Pause time.Duration
 	// OnRound is called after every round with the number of records removed
-	// and the error that ended the round, if any. Nil means not to report.
+	// and the error that ended the round, if any. It must not close the janitor
+	// or its guard, which wait for it. Nil means not to report.
 	OnRound func(removed int, err error)
 }
 

@@ -81,6 +81,8 @@ func (l *lease) renew() {
 		l.timer.Reset(0)
 	case errors.Is(err, ErrConflict):
 		l.lose(leaseLost(rec))
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrPoisoned): // which do not pass
+		l.lose(fmt.Errorf("%w: it could not be renewed: %w", ErrLeaseLost, err))
 	case !time.Now().Before(l.until):
 		l.lose(fmt.Errorf("%w: it could not be renewed in time: %w", ErrLeaseLost, err))
 	default: // the store may come back before the lease is over

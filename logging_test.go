@@ -73,7 +73,7 @@ func TestLogHidesIDsAndContent(t *testing.T) {
 		{"level": "DEBUG", "event": "failed", "scope": "refund", "version": 5.0, "attempt": 1.0},
 		{"level": "DEBUG", "event": "replayed", "scope": "refund", "version": 5.0, "attempt": 1.0},
 		{"level": "WARN", "event": "store-error", "scope": "charge", "error": "stored data is damaged"},
-		{"level": "WARN", "event": "store-error", "scope": "mail", "error": "invalid record"},
+		{"level": "WARN", "event": "store-error", "scope": "mail", "version": 6.0, "attempt": 1.0, "error": "invalid record"},
 	}
 	for _, line := range want {
 		line["msg"] = "idem"

@@ -91,8 +91,9 @@ func WithLogger(h slog.Handler) Option {
 	return guardOption(func(s *settings) { s.logger = slog.New(h) })
 }
 
-// WithSecret keys the fingerprints of a store that keeps no secret of its own.
-// At least 16 random bytes, the same for every guard on the store.
+// WithSecret keys the fingerprints of a store that keeps no secret of its own;
+// New refuses it for one that does. At least 16 random bytes, the same for every
+// guard on the store.
 func WithSecret(secret []byte) Option {
 	return guardOption(func(s *settings) { s.secret = append([]byte(nil), secret...) })
 }

@@ -96,12 +96,16 @@ type ReconcileFunc func(ctx context.Context, rec Record) (Verdict, error)
 type Verdict struct {
 	known bool
 	done  bool
-	value any
+	value []byte
+	err   error // why the value could not be encoded
 }
 
 // Done says that the work was done, with the value that repeats will get. It is
-// stored as Do stores a result, so it must be of the type that Do returns.
-func Done(value any) Verdict { return Verdict{known: true, done: true, value: value} }
+// stored as Do stores a result, so T must be the type that Do returns.
+func Done[T any](value T) Verdict {
+	encoded, err := encodeValue(value)
+	return Verdict{known: true, done: true, value: encoded, err: err}
+}
 
 // NotDone says that nothing happened: the function runs again.
 func NotDone() Verdict { return Verdict{known: true} }

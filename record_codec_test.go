@@ -48,7 +48,9 @@ func anyRecord() *rapid.Generator[Record] {
 	moment := rapid.Custom(func(t *rapid.T) time.Time {
 		return fromMicros(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(-1<<52, 1<<56)).Draw(t, "microseconds"))
 	})
-	set := moment.Filter(func(at time.Time) bool { return !at.IsZero() })
+	set := rapid.Custom(func(t *rapid.T) time.Time {
+		return fromMicros(rapid.Int64Range(1, time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMicro()).Draw(t, "microseconds"))
+	})
 	part := rapid.Custom(func(t *rapid.T) partSum {
 		return partSum{text(maxPartNameBytes).Draw(t, "name"), [partSumBytes]byte(rapid.SliceOfN(rapid.Byte(), partSumBytes, partSumBytes).Draw(t, "sum"))}
 	})
@@ -68,7 +70,7 @@ func anyRecord() *rapid.Generator[Record] {
 			Error:        text(maxErrorBytes).Draw(t, "error"), Note: text(maxNoteBytes).Draw(t, "note"),
 		}
 		if r.State != Processing {
-			r.LeaseUntil = moment.Draw(t, "any lease")
+			r.LeaseUntil = rapid.OneOf(rapid.Just(time.Time{}), set).Draw(t, "any lease")
 		}
 		if parts := rapid.SliceOfN(part, 0, maxParts).Draw(t, "parts"); len(parts) > 0 {
 			r.Fingerprint = Fingerprint{version: fingerprintV1, parts: parts}

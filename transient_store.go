@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/idembolt/idem/internal/procid"
@@ -35,13 +36,17 @@ type TransientStore struct {
 	self   string
 	secret []byte
 	ledger ledger
-	clock  *storeClock
+	clock  atomic.Pointer[storeClock] // of the opening that was furthest ahead
 }
 
 // OpenTransient prepares to work on the file at path and creates it if there is
 // none. Errors and waiting are those of OpenBoltStore, of which every call of
 // the store may return any. There is nothing to close.
 func OpenTransient(ctx context.Context, path string, c BoltConfig) (*TransientStore, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	c.Visitor = true
 	c.CacheBytes = -1
 	t := &TransientStore{path: path, config: c, self: procid.Self().String()}
@@ -52,7 +57,8 @@ func OpenTransient(ctx context.Context, path string, c BoltConfig) (*TransientSt
 	if err != nil {
 		return nil, err
 	}
-	t.secret, t.clock = file.Secret(), file.clock
+	t.secret = file.Secret()
+	t.adoptClock(file.clock)
 	return t, file.Close()
 }
 
@@ -68,6 +74,7 @@ func (t *TransientStore) with(ctx context.Context, readOnly bool, fn func(*BoltS
 	if err != nil {
 		return err
 	}
+	t.adoptClock(file.clock)
 	if !readOnly {
 		file.ledger.merge(t.ledger.take(true))
 	}
@@ -75,7 +82,20 @@ func (t *TransientStore) with(ctx context.Context, readOnly bool, fn func(*BoltS
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
+	if poisoned := (*PoisonedError)(nil); errors.As(err, &poisoned) {
+		return poisoned.Cause // it was this opening's; the next call reads the truth
+	}
 	return err
+}
+
+// adoptClock takes over the time of another opening if it is ahead: the machine
+// may have slept, or the clock been set, since the last one.
+func (t *TransientStore) adoptClock(c *storeClock) {
+	for old := t.clock.Load(); old == nil || c.Now().After(old.Now()); old = t.clock.Load() {
+		if t.clock.CompareAndSwap(old, c) {
+			return
+		}
+	}
 }
 
 // Flush writes counts of events that no other call has taken along. It costs
@@ -87,8 +107,15 @@ func (t *TransientStore) Flush(ctx context.Context) error {
 	return t.with(ctx, false, func(*BoltStore) error { return nil })
 }
 
-// Now returns the store's time. See Clock.
-func (t *TransientStore) Now() time.Time { return t.clock.Now() }
+// Now returns the store's time. See Clock. It follows the wall clock forward,
+// since other processes judge this one's leases by it.
+func (t *TransientStore) Now() time.Time {
+	now, wall := t.clock.Load().Now(), t.config.wall().Round(0).UTC()
+	if wall.After(now) {
+		return wall
+	}
+	return now
+}
 
 // Secret returns the secret that fingerprints in this file are keyed with.
 func (t *TransientStore) Secret() []byte { return bytes.Clone(t.secret) }
@@ -101,7 +128,7 @@ func (t *TransientStore) Owner() string { return t.self }
 func (t *TransientStore) Alive(owner string) bool { return ownerAlive(owner, t.self) }
 
 // RecordEvent counts the event; the counts join a later write. See Flush.
-func (t *TransientStore) RecordEvent(e Event) { t.ledger.record(e, t.clock.Now()) }
+func (t *TransientStore) RecordEvent(e Event) { t.ledger.record(e, t.Now()) }
 
 // Create implements Store.
 func (t *TransientStore) Create(ctx context.Context, rec Record) (stored Record, err error) {
@@ -138,7 +165,7 @@ func (t *TransientStore) Get(ctx context.Context, key Key) (rec Record, err erro
 // Scan implements Store. The file stays open, under a shared lock, while a page
 // of records is read, not while the caller works on it.
 func (t *TransientStore) Scan(ctx context.Context, q Query) iter.Seq2[Record, error] {
-	return scanPages(q, func(after string) (page []scanned, err error) {
+	return scanPages(q, func(after string) (page scannedPage, err error) {
 		err = t.with(ctx, true, func(s *BoltStore) (err error) {
 			page, err = s.scanPage(ctx, q, after)
 			return err
