@@ -23,7 +23,7 @@ func TestRunKilledWithItsGroup(t *testing.T) {
 	require.NoError(t, syscall.Kill(-first.Process.Pid, syscall.SIGKILL))
 	_ = first.Wait() // it was killed
 
-	limit := 1500*time.Millisecond + s.startup()
+	limit := 1500*time.Millisecond + startup()
 	began := time.Now()
 	code, out, errOut := s.run(call...)
 	require.Less(t, time.Since(began), limit)

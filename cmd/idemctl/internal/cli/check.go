@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/idembolt/idem"
-	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
 type checkCommand struct {
@@ -49,6 +49,7 @@ not be checked.`,
 type checkResult struct {
 	Info   idem.BoltInfo
 	Report idem.CheckReport
+	Alive  int // of the leases, those whose owner may be at work
 }
 
 const checkChildName = "check-child"
@@ -88,10 +89,31 @@ func (a *app) checkFile(ctx context.Context) (checkResult, error) {
 	if result.Info, err = s.Info(ctx); err == nil {
 		result.Report, err = s.Check(ctx)
 	}
+	if err == nil && pagesAreSound(result.Report) {
+		result.Alive, err = countAlive(ctx, s, result.Info)
+	}
 	if errors.Is(err, idem.ErrCorrupt) {
 		return damagedFile(err), nil
 	}
 	return result, errors.Join(err, s.Close())
+}
+
+func pagesAreSound(r idem.CheckReport) bool {
+	return !slices.ContainsFunc(r.Findings, func(f idem.Finding) bool { return f.Area == idem.CheckPages })
+}
+
+// countAlive counts the attempts whose owner is not known to be gone.
+func countAlive(ctx context.Context, s *idem.BoltStore, info idem.BoltInfo) (alive int, err error) {
+	judge := newJudge(s, info)
+	for rec, err := range s.Scan(ctx, idem.Query{Expired: true, OmitValues: true}) {
+		if err != nil && rec.Key == (idem.Key{}) {
+			return alive, err
+		}
+		if e := judge.entry(ctx, rec, err); e.OwnerAlive != nil && *e.OwnerAlive {
+			alive++
+		}
+	}
+	return alive, nil
 }
 
 // damagedFile is the result for a file that cannot even be read.
@@ -101,7 +123,7 @@ func damagedFile(why error) checkResult {
 }
 
 func (c *checkCommand) run(ctx context.Context) error {
-	look, err := c.look(render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL)
+	look, err := c.look("check")
 	if err != nil {
 		return err
 	}
@@ -117,7 +139,7 @@ func (c *checkCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	verdict := newCheckJSON(path, result, time.Since(began))
+	verdict := c.newCheckJSON(path, result, time.Since(began))
 	if look.isJSON() {
 		err = look.writeJSON(c.out, verdict)
 	} else {

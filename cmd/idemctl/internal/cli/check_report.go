@@ -15,6 +15,7 @@ type checkJSON struct {
 	Problems   int           `json:"problems"`
 	Areas      []areaJSON    `json:"areas"`
 	Leases     int           `json:"leases"`
+	Alive      int           `json:"leases_alive"`
 	Overdue    int           `json:"leases_overdue"`
 	Warnings   []string      `json:"warnings"`
 	Findings   []findingJSON `json:"findings"`
@@ -35,15 +36,15 @@ type findingJSON struct {
 	Detail string  `json:"detail"`
 }
 
-func newCheckJSON(path string, result checkResult, took time.Duration) checkJSON {
+func (a *app) newCheckJSON(path string, result checkResult, took time.Duration) checkJSON {
 	r := result.Report
 	j := checkJSON{
-		Path: path, OK: r.Problems == 0, Problems: r.Problems, Leases: r.Leases, Overdue: r.Overdue,
+		Path: path, OK: r.Problems == 0, Problems: r.Problems, Leases: r.Leases, Alive: result.Alive, Overdue: r.Overdue,
 		Warnings: append([]string{}, result.Info.Warnings...), Findings: []findingJSON{},
 		DurationMS: took.Milliseconds(), complete: true,
 	}
 	if r.Overdue > 0 {
-		j.Warnings = append(j.Warnings, fmt.Sprintf("%s overdue: idemctl ls --state interrupted", plural(r.Overdue, "lease")))
+		j.Warnings = append(j.Warnings, fmt.Sprintf("%s overdue: %s", plural(r.Overdue, "lease"), a.hint("ls --state interrupted")))
 	}
 	problems := make(map[idem.CheckArea]int)
 	for _, f := range r.Findings {
@@ -73,7 +74,8 @@ func (p *page) check(c *checkJSON) {
 		p.line("The rest cannot be checked while the pages are damaged.")
 	}
 	if c.Leases > 0 {
-		p.line("%-14s %s held, %s overdue", "leases", render.Count(int64(c.Leases)), render.Count(int64(c.Overdue)))
+		p.line("%-14s %s claimed, %s alive, %s overdue", "leases", render.Count(int64(c.Leases)),
+			render.Count(int64(c.Alive)), render.Count(int64(c.Overdue)))
 	}
 	for _, warning := range c.Warnings {
 		p.line("%s %s", p.look.term.Yellow("warning:"), render.Escape(warning))

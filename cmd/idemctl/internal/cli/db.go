@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
 // dbPath is the path of the store: --db, else $IDEM_DB, else the user's own one.
@@ -39,8 +40,11 @@ func (a *app) dbPath() (path string, named bool, err error) {
 // directory of the default one.
 func (a *app) writePath() (string, error) {
 	path, named, err := a.dbPath()
-	if err != nil || named {
+	if err != nil {
 		return path, err
+	}
+	if named {
+		return path, missingDir(path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("make the directory of the default store: %w", err)
@@ -87,8 +91,21 @@ func (a *app) openExisting(ctx context.Context, c idem.BoltConfig) (*idem.BoltSt
 	return s, err
 }
 
+// missingDir is the error for a store in a directory that does not exist, else
+// nil. A directory that was named is not made: the name may be wrong.
+func missingDir(path string) error {
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fail(exitRunFailure, "mkdir -p "+render.ShellQuote(dir), "no store at %s: there is no directory %s: create it first", path, dir)
+}
+
 func missingStore(path string, named bool) error {
 	if named {
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			return fail(exitFailure, "", "no store at %s: there is no directory %s", path, filepath.Dir(path))
+		}
 		return fail(exitFailure, "", "no store at %s: there is no such file", path)
 	}
 	return fail(exitFailure, "idemctl --db PATH, or set IDEM_DB", "no store at %s yet: the first idemctl run makes it", path)

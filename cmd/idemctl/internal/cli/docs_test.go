@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
 var docs = filepath.Join("..", "..", "..", "..", "docs")
@@ -73,6 +76,52 @@ func TestManualNamesEverything(t *testing.T) {
 	}
 	for _, flag := range flagNames(root) {
 		require.Contains(t, string(page), flag, "global flag")
+	}
+}
+
+// TestManualHasOutputFormats keeps the table of what -o takes, and the commands to
+// it: they refuse every other format before anything else.
+func TestManualHasOutputFormats(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(docs, "cli.md"))
+	require.NoError(t, err)
+	calls := map[string][]string{
+		"get": {"a/b"}, "resolve": {"a/b", "--retry", "--reason", "x"}, "run": {"--key", "k", "--", "true"}, "purge": {"--expired", "--yes"},
+	}
+	for _, cmd := range newRootCommand(&app{}).Commands() {
+		name := cmd.Name()
+		if cmd.Hidden || !cmd.Runnable() || name == "help" || name == "completion" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			row := "| `" + name + "` |"
+			for _, format := range render.FormatNames() {
+				f, err := render.ParseFormat(format)
+				require.NoError(t, err)
+				available := slices.Contains(outputFormats(name), f)
+				mark := " |"
+				if available {
+					mark = " yes |"
+				}
+				row += mark
+				args := append([]string{name, "-o", format, "--db", filepath.Join(t.TempDir(), "none", "idem.db")}, calls[name]...)
+				var out, errOut bytes.Buffer
+				code := Run(t.Context(), args, strings.NewReader(""), &out, &errOut, func(string) string { return "" })
+				require.Equal(t, available, code != exitUsage, "-o %s: %s", format, errOut.String())
+			}
+			require.Contains(t, string(page), row+"\n")
+		})
+	}
+}
+
+// TestEveryCommandHasExamples is what the manual promises.
+func TestEveryCommandHasExamples(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range newRootCommand(&app{}).Commands() {
+		if !cmd.Hidden && cmd.Runnable() {
+			require.NotEmpty(t, cmd.Example, cmd.Name())
+		}
 	}
 }
 

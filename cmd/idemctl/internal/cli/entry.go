@@ -90,3 +90,18 @@ func (e *entry) overdue(now time.Time) time.Duration {
 
 // age is the time since the key was first claimed.
 func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.CreatedAt)) }
+
+// settledNote begins the note of a record that resolve has settled.
+const settledNote = "resolved:"
+
+// settledByHand reports whether a person and not the attempt ended the record.
+func (e *entry) settledByHand() bool { return strings.HasPrefix(e.Note, settledNote) }
+
+// took is how long the last attempt ran. It is not known while it runs, nor if a
+// person settled it, who took the most of the time.
+func (e *entry) took() (d time.Duration, known bool) {
+	if e.Record.State == idem.Processing || e.settledByHand() || e.StartedAt.IsZero() || e.UpdatedAt.Before(e.StartedAt) {
+		return 0, false
+	}
+	return e.UpdatedAt.Sub(e.StartedAt), true
+}

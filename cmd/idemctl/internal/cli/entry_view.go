@@ -3,8 +3,6 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/idembolt/idem"
@@ -14,7 +12,7 @@ import (
 // entryView says how a record looks in a list.
 func entryView(l look, now time.Time) render.View[entry] {
 	text := func(f func(e entry) string) func(entry) render.Cell {
-		return func(e entry) render.Cell { return render.Text(orDash(f(e))) }
+		return func(e entry) render.Cell { return orNone(f(e)) }
 	}
 	at := func(f func(e entry) time.Time) func(entry) render.Cell {
 		return func(e entry) render.Cell { return l.timeCell(f(e), now) }
@@ -22,7 +20,7 @@ func entryView(l look, now time.Time) render.View[entry] {
 	count := func(f func(e entry) int64) func(entry) render.Cell {
 		return func(e entry) render.Cell {
 			if e.Damage != nil {
-				return render.Text("-")
+				return render.NoCell()
 			}
 			return render.CountCell(f(e))
 		}
@@ -63,7 +61,7 @@ func createdField(l look, now time.Time) render.Field[entry] {
 		field.CSVName = "created"
 		field.Cell = func(e entry) render.Cell {
 			if e.CreatedAt.IsZero() {
-				return render.Text("-")
+				return render.NoCell()
 			}
 			return render.Cell{Text: render.Age(e.age(now)), Piped: l.times.Format(e.CreatedAt, now)}
 		}
@@ -71,13 +69,18 @@ func createdField(l look, now time.Time) render.Field[entry] {
 	return field
 }
 
-func (l look) timeCell(t, now time.Time) render.Cell { return render.Text(l.times.Format(t, now)) }
+func (l look) timeCell(t, now time.Time) render.Cell {
+	if t.IsZero() {
+		return render.NoCell()
+	}
+	return render.Text(l.times.Format(t, now))
+}
 
 // leaseCell shows how long an attempt is still trusted, or what ended that.
 func (l look) leaseCell(e *entry, now time.Time) render.Cell {
 	switch {
 	case e.LeaseUntil.IsZero():
-		return render.Text("-")
+		return render.NoCell()
 	case l.times != render.TimeRelative:
 		return l.timeCell(e.LeaseUntil, now)
 	case e.OwnerAlive != nil && !*e.OwnerAlive:
@@ -90,7 +93,7 @@ func (l look) leaseCell(e *entry, now time.Time) render.Cell {
 
 func sizeCell(e *entry) render.Cell {
 	if e.Size == 0 {
-		return render.Text("-")
+		return render.NoCell()
 	}
 	return render.BytesCell(int64(e.Size))
 }
@@ -105,6 +108,13 @@ func stateStyle(state string) render.Style {
 		return render.Dim
 	}
 	return render.Plain
+}
+
+func orNone(s string) render.Cell {
+	if s == "" {
+		return render.NoCell()
+	}
+	return render.Text(s)
 }
 
 func orDash(s string) string {
@@ -193,19 +203,4 @@ func jsonTime(t time.Time) *string {
 func valueSum(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:])
-}
-
-// shellQuote makes a key fit to be pasted into a shell. One that cannot be
-// printed as it is becomes a Go string, for the eyes only.
-func shellQuote(key string) string {
-	if render.Escape(key) != key {
-		return strconv.Quote(key)
-	}
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._:@/+,=-", r)
-	}
-	if key != "" && strings.IndexFunc(key, func(r rune) bool { return !plain(r) }) < 0 {
-		return key
-	}
-	return "'" + strings.ReplaceAll(key, "'", `'\''`) + "'"
 }

@@ -140,7 +140,7 @@ func (a *app) classify(ctx context.Context, err error) *exitError {
 	case errors.Is(err, idem.ErrNotFound):
 		return &exitError{code: exitNotFound, err: err}
 	case errors.Is(err, idem.ErrCorrupt):
-		return &exitError{code: exitFailure, err: err, try: "idemctl check"}
+		return &exitError{code: exitFailure, err: err, try: a.hint("check")}
 	}
 	return &exitError{code: exitFailure, err: err}
 }

@@ -17,12 +17,14 @@ import (
 
 	"github.com/idembolt/idem"
 	"github.com/idembolt/idem/cmd/idemctl/internal/render"
+	"github.com/idembolt/idem/cmd/idemctl/internal/runner"
 )
 
 type getCommand struct {
 	*app
-	value  bool
-	format string
+	value     bool
+	runOutput bool
+	format    string
 }
 
 // valueFormats are what --format takes.
@@ -36,18 +38,21 @@ func newGetCommand(a *app) *cobra.Command {
 		Short:   "Show one record",
 		Long: `Shows the record of a key, written scope/id. The stored value is shown as its
 size and SHA-256 only, since it may be private: --format shows it, --value
-prints nothing but it.
+prints nothing but it. --run-output prints what the command of idemctl run printed,
+to the streams that it printed to.
 
 Exit code 3 means that there is no record.`,
 		Example: `  idemctl get charge/order-1042
   idemctl get charge/order-1042 -o json
-  idemctl get charge/order-1042 --value > result.json`,
+  idemctl get charge/order-1042 --value > result.json
+  idemctl get run/nightly-2026-11-30 --run-output`,
 		Args:              cobra.ExactArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 		ValidArgsFunction: a.completeKeys,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&c.value, "value", false, "print the stored value alone, byte for byte")
+	flags.BoolVar(&c.runOutput, "run-output", false, "print the recorded output of idemctl run alone, to standard output and error")
 	flags.StringVar(&c.format, "format", "", "show the value as `FORM`: auto, hex, base64 or redacted")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(valueFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -58,7 +63,7 @@ func (c *getCommand) run(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	look, err := c.look()
+	look, err := c.look("get")
 	if err != nil {
 		return err
 	}
@@ -69,8 +74,11 @@ func (c *getCommand) run(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if c.value {
+	switch {
+	case c.value:
 		return c.printValue(&e)
+	case c.runOutput:
+		return c.printRunOutput(&e)
 	}
 	return c.print(&e, look, now)
 }
@@ -84,6 +92,9 @@ func (c *getCommand) validate(l look) error {
 		}
 	default:
 		return usage("--format: unknown form %q: use %s", c.format, strings.Join(valueFormats(), ", "))
+	}
+	if c.runOutput && (c.value || c.format != "" || l.format != render.FormatTable) {
+		return usage("--run-output prints the output as it was: it excludes --value, --format and -o")
 	}
 	if !c.value && c.format != "" && l.format != render.FormatTable && l.format != render.FormatWide {
 		return usage("--format shows the value in a table only: with -o %s print it with --value", l.format)
@@ -121,13 +132,20 @@ func notFound(ctx context.Context, s idem.Store, key idem.Key) error {
 	return fail(exitNotFound, "", "%s", message)
 }
 
-// printValue writes the value alone.
-func (c *getCommand) printValue(e *entry) error {
+func (c *getCommand) refuseNoValue(e *entry) error {
 	switch {
 	case e.ValueOmitted > 0:
 		return fail(exitFailure, "", "the value of %q was not kept: it had %d bytes", e.Key.String(), e.ValueOmitted)
 	case e.Value == nil && e.Record.State != idem.Completed:
-		return fail(exitFailure, "idemctl get "+shellQuote(e.Key.String()), "%q has no value: it is %s", e.Key.String(), e.State)
+		return fail(exitFailure, c.keyHint("get", e.Key, ""), "%q has no value: it is %s", e.Key.String(), e.State)
+	}
+	return nil
+}
+
+// printValue writes the value alone.
+func (c *getCommand) printValue(e *entry) error {
+	if err := c.refuseNoValue(e); err != nil {
+		return err
 	}
 	out := e.Value
 	switch c.format {
@@ -142,6 +160,24 @@ func (c *getCommand) printValue(e *entry) error {
 	}
 	_, err := io.Copy(c.out, bytes.NewReader(out))
 	return err
+}
+
+// printRunOutput writes what a run has printed.
+func (c *getCommand) printRunOutput(e *entry) error {
+	if e.Kind != recordKindRun {
+		return fail(exitFailure, c.keyHint("get", e.Key, "--value"), "%q is not of idemctl run but of %q", e.Key.String(), e.Kind)
+	}
+	if err := c.refuseNoValue(e); err != nil {
+		return err
+	}
+	run, err := idem.DecodeValue[runner.Result](e.Record)
+	if err != nil {
+		return err
+	}
+	if run.NotKept > 0 {
+		c.note("idemctl: the last %s of the output were not kept", render.Bytes(run.NotKept))
+	}
+	return runner.Replay(run, c.out, c.err)
 }
 
 // isBinary reports whether printing the value could disturb a terminal.

@@ -67,17 +67,21 @@ func stateText(e *entry, now time.Time) string {
 }
 
 func endLabel(e *entry) string {
-	if e.Record.State == idem.Processing {
+	switch {
+	case e.Record.State == idem.Processing:
 		return "Renewed"
+	case e.settledByHand():
+		return "Settled"
 	}
 	return "Finished"
 }
 
 func tookText(e *entry) string {
-	if e.Record.State == idem.Processing || e.StartedAt.IsZero() || e.UpdatedAt.Before(e.StartedAt) {
+	took, known := e.took()
+	if !known {
 		return ""
 	}
-	return ", took " + render.Age(e.UpdatedAt.Sub(e.StartedAt))
+	return ", took " + render.Age(took)
 }
 
 func fingerprintText(fp idem.Fingerprint) string {
@@ -109,5 +113,9 @@ func (c *getCommand) valueCell(e *entry) render.Cell {
 	case c.format == "auto":
 		return render.Text(string(e.Value))
 	}
-	return render.Text(fmt.Sprintf("%s, sha256:%s", render.Bytes(int64(len(e.Value))), valueSum(e.Value)))
+	exact := fmt.Sprintf("%s, sha256:%s", render.Bytes(int64(len(e.Value))), valueSum(e.Value))
+	if e.Kind == recordKindRun {
+		return render.Cell{Text: exact + " (--run-output prints what it printed)", Piped: exact}
+	}
+	return render.Text(exact)
 }

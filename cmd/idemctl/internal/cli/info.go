@@ -53,7 +53,7 @@ type holderJSON struct {
 }
 
 func (a *app) info(ctx context.Context) error {
-	look, err := a.look(render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL)
+	look, err := a.look("info")
 	if err != nil {
 		return err
 	}

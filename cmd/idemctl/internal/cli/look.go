@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
@@ -15,9 +15,21 @@ type look struct {
 	times  render.TimeFormat
 }
 
-// look reads the global flags that say how to print. allowed are the formats
-// that the command knows; none means all.
-func (a *app) look(allowed ...render.Format) (look, error) {
+// outputFormats are what -o takes, by command.
+func outputFormats(command string) []render.Format {
+	switch command {
+	case "ls", "get":
+		return []render.Format{
+			render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL, render.FormatCSV, render.FormatName,
+		}
+	case "run", "resolve": // what they print is the command's, or a sentence
+		return []render.Format{render.FormatTable}
+	}
+	return []render.Format{render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL}
+}
+
+// look reads the global flags that say how a command is to print.
+func (a *app) look(command string) (look, error) {
 	var l look
 	var err error
 	if l.term, err = render.Detect(a.out, a.getenv, a.flags.color); err != nil {
@@ -29,13 +41,12 @@ func (a *app) look(allowed ...render.Format) (look, error) {
 	if l.times, err = render.ParseTimeFormat(a.flags.time, l.term); err != nil {
 		return l, usage("%w", err)
 	}
-	for _, f := range allowed {
-		if f == l.format {
-			return l, nil
+	if allowed := outputFormats(command); !slices.Contains(allowed, l.format) {
+		var names []string
+		for _, f := range allowed {
+			names = append(names, f.String())
 		}
-	}
-	if len(allowed) > 0 {
-		return l, usage("output format %s is not available here", l.format)
+		return l, usage("-o %s is not available here: %s has %s", l.format, command, strings.Join(names, ", "))
 	}
 	return l, nil
 }
@@ -58,31 +69,3 @@ func (l look) writeJSON(w io.Writer, v any) error {
 
 // mayAsk reports whether a person can be asked.
 func (a *app) mayAsk() bool { return !a.flags.noInput && render.IsTTY(a.in) && render.IsTTY(a.err) }
-
-// durationFlag is a flag in Go's duration syntax plus d and w, not negative.
-type durationFlag struct{ value *time.Duration }
-
-func newDurationFlag(value *time.Duration, initial time.Duration) durationFlag {
-	*value = initial
-	return durationFlag{value}
-}
-
-func (d durationFlag) Set(text string) error {
-	value, err := render.ParseDuration(text)
-	if err == nil && value < 0 {
-		err = fmt.Errorf("invalid duration %q: it is negative", text)
-	}
-	if err == nil {
-		*d.value = value
-	}
-	return err
-}
-
-func (d durationFlag) String() string {
-	if d.value == nil || *d.value == 0 {
-		return ""
-	}
-	return d.value.String()
-}
-
-func (d durationFlag) Type() string { return "DURATION" }

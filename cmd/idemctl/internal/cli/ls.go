@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idembolt/idem"
 	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
@@ -50,7 +51,7 @@ first --limit of them.`,
 		Example: `  idemctl ls charge/
   idemctl ls --state processing,interrupted --older-than 10m
   idemctl ls --sort size --limit 10 -o wide
-  idemctl ls --state failed --limit 0 -o name | xargs -d '\n' -n 1 idemctl get`,
+  idemctl ls --state failed --limit 0 -o name | xargs -d '\n' -n 1 idemctl get --`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -66,7 +67,7 @@ first --limit of them.`,
 	flags.Var(newDurationFlag(&c.filter.expiresWithin, 0), "expires-within", "only records that expire within this time")
 	flags.StringVar(&c.sort, "sort", "key", "`ORDER`: key, age (oldest first), size (largest first) or expires (soonest first)")
 	flags.BoolVar(&c.reverse, "reverse", false, "turn the order round")
-	flags.IntVar(&c.limit, "limit", 100, "list at most `N` records; 0 means all")
+	flags.Var(newCountFlag("limit", &c.limit, 100), "limit", "list at most `N` records; 0 means all")
 	flags.StringVar(&c.after, "after", "", "begin after `KEY`, to go on where a limited list ended")
 	flags.BoolVarP(&c.nul, "null", "0", false, "with -o name: end names with a NUL byte, for xargs -0")
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"key", "age", "size", "expires"}, cobra.ShellCompDirectiveNoFileComp))
@@ -78,8 +79,13 @@ func (c *lsCommand) validate() (func(a, b *entry) int, error) {
 	switch {
 	case !known:
 		return nil, usage("--sort: unknown order %q: use key, age, size or expires", c.sort)
-	case c.limit < 0:
-		return nil, usage("--limit must not be negative, it is %d", c.limit)
+	case c.nul && c.flags.output != render.FormatName.String():
+		return nil, usage("--null goes with -o name only")
+	}
+	if c.after != "" {
+		if _, err := idem.ParseKey(c.after); err != nil {
+			return nil, fail(exitUsage, "idemctl help keys", "--after %q: %w", c.after, err)
+		}
 	}
 	if c.reverse {
 		forward := order
@@ -93,7 +99,7 @@ func (c *lsCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	look, err := c.look()
+	look, err := c.look("ls")
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func (c *lsCommand) run(ctx context.Context) error {
 		return err
 	}
 	c.footer(r, out.Count(), found)
-	return found.err()
+	return found.err(c.app)
 }
 
 // listed sums up what a listing has met.
@@ -132,11 +138,11 @@ type listed struct {
 	damaged int
 }
 
-func (l listed) err() error {
+func (l listed) err(a *app) error {
 	if l.damaged == 0 {
 		return nil
 	}
-	return fail(exitFailure, "idemctl check", "%s cannot be read", plural(l.damaged, "record"))
+	return fail(exitFailure, a.hint("check"), "%s cannot be read", plural(l.damaged, "record"))
 }
 
 // stream prints in key order while it reads.
@@ -161,7 +167,9 @@ func (c *lsCommand) stream(ctx context.Context, r *reader, out *render.Records[e
 		if err := out.Write(e); err != nil {
 			return found, err
 		}
-		found.last = e.Key.String()
+		if e.Key.Validate() == nil { // else --after would not take it
+			found.last = e.Key.String()
+		}
 	}
 	return found, nil
 }
@@ -199,7 +207,7 @@ func (c *lsCommand) footer(r *reader, count int, found listed) {
 	case count == 0:
 		c.note("No records match.")
 	case found.cut && found.last != "":
-		c.note("first %s of %s records in %s; go on with --after %s", render.Count(int64(count)), total, name, shellQuote(found.last))
+		c.note("first %s of %s records in %s; go on with --after %s", render.Count(int64(count)), total, name, render.ShellQuote(found.last))
 	case found.cut:
 		c.note("first %s of %s records in %s", render.Count(int64(count)), total, name)
 	default:

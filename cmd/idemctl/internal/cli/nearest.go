@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
 // nearestCandidates bounds how many keys are compared with one that was not
@@ -87,5 +88,5 @@ func (a *app) completeKeys(cmd *cobra.Command, args []string, prefix string) ([]
 	}
 	defer s.Close()
 	keys := firstKeys(ctx, s, prefix, completionKeys)
-	return slices.DeleteFunc(keys, func(k string) bool { return shellQuote(k) != k }), directive
+	return slices.DeleteFunc(keys, func(k string) bool { return render.ShellQuote(k) != k }), directive
 }

@@ -73,21 +73,6 @@ func TestMatchGlob(t *testing.T) {
 	}
 }
 
-func TestShellQuote(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ key, want string }{
-		{"charge/order-1", "charge/order-1"},
-		{"charge/a b", "'charge/a b'"},
-		{"charge/it's", `'charge/it'\''s'`},
-		{"charge/$(x)", "'charge/$(x)'"},
-		{"charge/\u202eb", `"charge/\u202eb"`},
-		{"", "''"},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, shellQuote(tt.key))
-	}
-}
-
 func TestPrintableLeavesNothingUnsafe(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `no record for "a\u202eb"`, printable(`no record for "a\u202eb"`))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"time"
 	_ "time/tzdata" // so that --tz works on machines and in containers without zone files
@@ -69,6 +70,19 @@ func (p period) key(t time.Time, z zone) string {
 		return name + "@" + time.Date(year, month, day, 0, 0, 0, 0, z.loc).Format("-07:00")
 	}
 	return name + "@" + z.name
+}
+
+// longestPeriod is more than a month with any change of the clock.
+const longestPeriod = 33 * 24 * time.Hour
+
+// end is when the period of t is over. It is searched for, since periods end in
+// ways that no arithmetic on dates gets right in every zone.
+func (p period) end(t time.Time, z zone) time.Time {
+	name, from := p.key(t, z), t.Truncate(time.Second)
+	seconds := sort.Search(int(longestPeriod/time.Second), func(s int) bool {
+		return p.key(from.Add(time.Duration(s)*time.Second), z) != name
+	})
+	return from.Add(time.Duration(seconds) * time.Second)
 }
 
 // localtime is where the system's zone is configured.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -66,6 +67,52 @@ func TestPeriodKeyChanges(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A period ends when its name does, to the second, whatever the clocks do in it.
+func TestPeriodEnd(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		period period
+		zone   string
+		at     string
+		want   string
+	}{
+		{"hour", perHour, "UTC", "2026-11-30T23:10:00.5Z", "2026-12-01T00:00:00Z"},
+		{"first of a repeated hour", perHour, "Europe/Berlin", "2026-10-25T00:10:00Z", "2026-10-25T01:00:00Z"},
+		{"half an hour is repeated", perHour, "Australia/Lord_Howe", "2026-04-04T15:10:00Z", "2026-04-04T15:30:00Z"},
+		{"day", perDay, "Asia/Tokyo", "2026-11-30T14:59:59Z", "2026-11-30T15:00:00Z"},
+		{"day of 25 hours", perDay, "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
+		{"day before one without midnight", perDay, "America/Sao_Paulo", "2018-11-03T12:00:00Z", "2018-11-04T03:00:00Z"},
+		{"week over the new year", perWeek, "UTC", "2026-12-28T00:00:00Z", "2027-01-04T00:00:00Z"},
+		{"month", perMonth, "Europe/Berlin", "2026-10-01T12:00:00Z", "2026-10-31T23:00:00Z"},
+		{"longest month", perMonth, "UTC", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			z, err := namedZone("--tz", tt.zone)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, tt.period.end(parseTime(t, tt.at), z).UTC().Format(time.RFC3339))
+		})
+	}
+}
+
+func TestCoverPeriod(t *testing.T) {
+	t.Parallel()
+	byDefault := runFlags{retention: defaultRetention}
+	require.NoError(t, byDefault.cover(perMonth, 700*time.Hour))
+	require.Equal(t, 724*time.Hour, byDefault.retention)
+
+	long := runFlags{retention: 800 * time.Hour, retentionSet: true}
+	require.NoError(t, long.cover(perMonth, 700*time.Hour))
+	require.Equal(t, 800*time.Hour, long.retention, "as it was given")
+
+	short := runFlags{retention: 24 * time.Hour, retentionSet: true}
+	err := short.cover(perMonth, 700*time.Hour)
+	require.ErrorContains(t, err, "--retention 24h0m0s ends before the month does, which has 700h0m0s to go")
+	require.Equal(t, exitUsage, (&app{err: &bytes.Buffer{}}).report(t.Context(), err))
 }
 
 func TestPeriodKeyNamelessZone(t *testing.T) {

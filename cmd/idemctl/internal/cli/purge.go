@@ -67,7 +67,7 @@ func (c *purgeCommand) validate(args []string) error {
 	case c.expired && !c.filter.empty(), slices.Contains(c.filter.states, stateExpired):
 		return usage("expired records are deleted all together: --expired excludes other conditions")
 	case len(args) == 0 && !c.expired && c.filter.empty():
-		return fail(exitUsage, "idemctl purge --expired", "say what to delete: keys, or at least one condition")
+		return fail(exitUsage, c.hint("purge --expired"), "say what to delete: keys, or at least one condition")
 	case c.confirm != "" && !c.includeProcessing:
 		return usage("--confirm belongs to --include-processing")
 	}
@@ -102,7 +102,7 @@ func (c *purgeCommand) run(ctx context.Context, args []string) error {
 	if err := c.validate(args); err != nil {
 		return err
 	}
-	look, err := c.look(render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL)
+	look, err := c.look("purge")
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *purgeCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if !c.dryRun && plan.Matched > 0 {
-		if err := c.consent(plan); err != nil {
+		if err := c.consent(ctx, plan); err != nil {
 			return err
 		}
 		err = plan.stopped(ctx, c.delete(ctx, plan))
@@ -193,22 +193,19 @@ func (c *purgeCommand) deletes(e *entry) bool {
 }
 
 // consent gets the agreement of a person, or of the flags.
-func (c *purgeCommand) consent(plan *purgePlan) error {
+func (c *purgeCommand) consent(ctx context.Context, plan *purgePlan) error {
 	if c.includeProcessing {
-		return c.consentByName(plan)
+		return c.consentByName(ctx, plan)
 	}
 	if c.yes {
 		return nil
 	}
 	c.describe(plan)
-	agreed, err := render.Confirm(c.in, c.err, "A deleted key runs again if it is retried. Delete?")
-	if err == nil && !agreed {
-		err = fail(exitFailure, "", "nothing was deleted")
-	}
-	return err
+	agreed, err := render.Confirm(ctx, c.in, c.err, "A deleted key runs again if it is retried. Delete?")
+	return agreement(ctx, agreed, err)
 }
 
-func (c *purgeCommand) consentByName(plan *purgePlan) error {
+func (c *purgeCommand) consentByName(ctx context.Context, plan *purgePlan) error {
 	if c.confirm != "" {
 		if c.confirm != plan.name {
 			return usage("--confirm is %q, but the file is %q: nothing was deleted", c.confirm, plan.name)
@@ -216,9 +213,17 @@ func (c *purgeCommand) consentByName(plan *purgePlan) error {
 		return nil
 	}
 	c.describe(plan)
-	agreed, err := render.ConfirmPhrase(c.in, c.err, fmt.Sprintf(
+	agreed, err := render.ConfirmPhrase(ctx, c.in, c.err, fmt.Sprintf(
 		"Attempts that are running lose their keys and may run twice. Type the file's name, %s, to delete:",
 		render.Escape(plan.name)), plan.name)
+	return agreement(ctx, agreed, err)
+}
+
+// agreement is what an answer means, or its absence.
+func agreement(ctx context.Context, agreed bool, err error) error {
+	if by := interrupted(ctx); by != nil && err != nil {
+		return fail(by.code(), "", "%w: nothing was deleted", by)
+	}
 	if err == nil && !agreed {
 		err = fail(exitFailure, "", "nothing was deleted")
 	}
@@ -246,6 +251,6 @@ func (c *purgeCommand) summary(plan *purgePlan) {
 		c.note("%s in progress and left alone; see --include-processing.", wereAre(int64(plan.InUse), "record"))
 	}
 	if plan.Damaged > 0 {
-		c.note("%s damaged and left alone: idemctl check", wereAre(int64(plan.Damaged), "record"))
+		c.note("%s damaged and left alone: %s", wereAre(int64(plan.Damaged), "record"), c.hint("check"))
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,18 +52,25 @@ func (p *purgePlan) stopped(ctx context.Context, err error) error {
 
 // err is the exit code of a purge that has come to its end.
 func (p *purgePlan) err() error {
-	missing := fmt.Errorf("no record for %s", strings.Join(quoteAll(p.Missing), ", "))
-	switch {
-	case p.Changed > 0:
-		return fail(exitPartial, "run it again", "%s changed meanwhile and left alone", wereAre(int64(p.Changed), "record"))
-	case p.InUse > 0 && p.byKey:
-		return fail(exitPartial, "--include-processing", "%s in progress and left alone", wereAre(int64(p.InUse), "record"))
-	case len(p.Missing) > 0 && p.Matched > 0:
-		return &exitError{code: exitPartial, err: missing}
-	case len(p.Missing) > 0:
-		return &exitError{code: exitNotFound, err: missing}
+	var reasons []string
+	e := &exitError{code: exitPartial}
+	if len(p.Missing) > 0 {
+		reasons = append(reasons, "no record for "+strings.Join(quoteAll(p.Missing), ", "))
+		if p.Matched+p.InUse == 0 {
+			e.code = exitNotFound
+		}
 	}
-	return nil
+	if p.InUse > 0 && p.byKey {
+		reasons, e.try = append(reasons, wereAre(int64(p.InUse), "record")+" in progress and left alone"), "--include-processing"
+	}
+	if p.Changed > 0 {
+		reasons, e.try = append(reasons, wereAre(int64(p.Changed), "record")+" changed meanwhile and left alone"), "run it again"
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	e.err = errors.New(strings.Join(reasons, "; "))
+	return e
 }
 
 func quoteAll(texts []string) []string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -147,7 +148,7 @@ func TestPurgeAsks(t *testing.T) {
 			c.yes, c.includeProcessing = false, tt.includeLive
 			plan, err := c.preview(t.Context())
 			require.NoError(t, err)
-			err = c.consent(plan)
+			err = c.consent(t.Context(), plan)
 			require.Contains(t, errOut.String(), "2 of 2 records in idem.db would be deleted")
 			if tt.agreed {
 				require.NoError(t, err)
@@ -157,6 +158,26 @@ func TestPurgeAsks(t *testing.T) {
 			require.True(t, errors.As(err, &refused))
 			require.Equal(t, exitFailure, refused.code)
 		})
+	}
+}
+
+// TestPurgeQuestionIsInterrupted: Ctrl-C ends a question that nobody answers.
+func TestPurgeQuestionIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, includeLive := range []bool{false, true} {
+		a, errOut := newTestApp(t, 2)
+		in, typed := io.Pipe()
+		t.Cleanup(func() { _ = typed.Close() })
+		a.in = in
+		c := newTestPurge(a)
+		c.yes, c.includeProcessing = false, includeLive
+		plan, err := c.preview(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(&signalError{syscall.SIGINT})
+		require.Equal(t, exitInterrupt, a.report(ctx, c.consent(ctx, plan)))
+		require.Contains(t, errOut.String(), "\nidemctl: stopped by interrupt: nothing was deleted\n")
+		require.EqualValues(t, 2, countRecords(t, a))
 	}
 }
 

@@ -33,7 +33,7 @@ and what to do next.`,
 const reportTop = 10
 
 func (a *app) reportStore(ctx context.Context, format string) error {
-	look, err := a.look(render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL)
+	look, err := a.look("report")
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) reportStore(ctx context.Context, format string) error {
 		return err
 	}
 	if look.isJSON() {
-		return look.writeJSON(a.out, newReportJSON(s))
+		return look.writeJSON(a.out, a.newReportJSON(s))
 	}
 	p := page{out: a.out, look: look, app: a}
 	p.report(s)
@@ -68,7 +68,7 @@ func (p *page) report(s *statistics) {
 	p.unsettled(s)
 	p.health(s.info)
 	p.heading("What to do next")
-	for _, advice := range advise(s) {
+	for _, advice := range p.app.advise(s) {
 		p.line("- %s", advice)
 	}
 }
@@ -133,15 +133,15 @@ func (p *page) health(info idem.BoltInfo) {
 }
 
 // advise says what a person should do, most urgent first.
-func advise(s *statistics) []string {
+func (a *app) advise(s *statistics) []string {
 	var advice []string
 	add := func(format string, args ...any) { advice = append(advice, fmt.Sprintf(format, args...)) }
 	if s.damaged > 0 {
-		add("%s cannot be read: idemctl check", plural(int(s.damaged), "record"))
+		add("%s cannot be read: %s", plural(int(s.damaged), "record"), a.hint("check"))
 	}
 	if n := s.count(idem.Interrupted.String()); n > 0 {
 		add("%s interrupted, so nobody knows whether the work was done. Find out and settle each: "+
-			"idemctl ls --state interrupted, then idemctl resolve KEY", wereAre(n, "attempt"))
+			"%s, then %s", wereAre(n, "attempt"), a.hint("ls --state interrupted"), a.hint("resolve KEY"))
 	}
 	sum := sumHours(s.history)
 	if n := sum.events[idem.EventStoreError]; n > 0 {
@@ -150,14 +150,14 @@ func advise(s *statistics) []string {
 	for _, e := range s.suspects.sorted() {
 		if e.DistinctMismatches >= manyContents {
 			add("%s came with about %d different contents: its client seems to send one key for everything",
-				render.Escape(shellQuote(e.Key.String())), e.DistinctMismatches)
+				render.ShellQuote(e.Key.String()), e.DistinctMismatches)
 		}
 	}
 	if n := sum.events[idem.EventRejected]; n > 0 {
 		add("%s refused in 14 days%s: see idemctl help keys", wereAre(int64(n), "key"), rejectedText(idem.EventRejected, sum))
 	}
 	if n := s.count(stateExpired); n*5 > s.total {
-		add("%s expired and still there: idemctl purge --expired", wereAre(n, "record"))
+		add("%s expired and still there: %s", wereAre(n, "record"), a.hint("purge --expired"))
 	}
 	for _, warning := range s.info.Warnings {
 		add("%s", render.Escape(warning))
@@ -200,11 +200,11 @@ type unsettledJSON struct {
 	Why     string  `json:"why"`
 }
 
-func newReportJSON(s *statistics) reportJSON {
+func (a *app) newReportJSON(s *statistics) reportJSON {
 	j := reportJSON{
 		At: jsonTime(s.now()), Stats: newStatsJSON(s, reportTop),
 		Hours: trendsJSON(s, 1, 24), Days: trendsJSON(s, 24, 14),
-		Interrupted: []unsettledJSON{}, Advice: advise(s),
+		Interrupted: []unsettledJSON{}, Advice: a.advise(s),
 	}
 	for _, e := range s.unsettled.sorted() {
 		j.Interrupted = append(j.Interrupted, unsettledJSON{e.Key.String(), jsonTime(e.StartedAt), whyInterrupted(&e, s.now())})

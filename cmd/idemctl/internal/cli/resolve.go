@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idembolt/idem"
-	"github.com/idembolt/idem/cmd/idemctl/internal/runner"
 )
 
 // resolveCommand settles one key by what a person has found out.
@@ -22,6 +20,7 @@ type resolveCommand struct {
 	completed, retry bool
 	failed           string
 	valueFile        string
+	raw              bool
 	reason           string
 	retention        time.Duration
 }
@@ -44,7 +43,8 @@ work was done. Find out first, outside of the store, and then say which it is:
   --completed        the work was done: repeats get the value of --value-file. For
                      idemctl run that is what the command would have printed, with
                      exit code 0; without the flag it is nothing. For Do it is the
-                     result as JSON; without the flag repeats are told that the
+                     result as JSON, or with --raw the bytes of a function that
+                     returns []byte; without the flag repeats are told that the
                      work was done but its result was not kept.
   --failed MESSAGE   the work failed for good: repeats fail with the message, those
                      of idemctl run with exit code 1.
@@ -67,17 +67,18 @@ Exit code 1 means that the key is not interrupted, 3 that there is no record.`,
 	flags.StringVar(&c.failed, "failed", "", "the work failed for good, with this `MESSAGE`")
 	flags.BoolVar(&c.retry, "retry", false, "nothing happened, the next call may run")
 	flags.StringVar(&c.valueFile, "value-file", "", "with --completed, the `FILE` that holds the value; - is standard input")
+	flags.BoolVar(&c.raw, "raw", false, "with --value-file: store the bytes as they are, for a function that returns []byte")
 	flags.StringVar(&c.reason, "reason", "", "how you know, as `TEXT` (required)")
-	flags.Var(newDurationFlag(&c.retention, defaultRetention), "retention", "how long repeats are answered, from now")
-	cmd.MarkFlagsOneRequired("completed", "failed", "retry")
-	cmd.MarkFlagsMutuallyExclusive("completed", "failed", "retry")
-	_ = cmd.MarkFlagRequired("reason")
+	flags.Var(newDurationFlag(&c.retention, defaultRetention), "retention", "how long repeats are answered, from now; a record that is kept for longer stays so")
 	return cmd
 }
 
 func (c *resolveCommand) run(cmd *cobra.Command, text string) error {
 	key, err := idem.ParseKey(text)
 	if err != nil {
+		return err
+	}
+	if _, err := c.look("resolve"); err != nil {
 		return err
 	}
 	if err := c.validate(cmd); err != nil {
@@ -93,15 +94,28 @@ func (c *resolveCommand) run(cmd *cobra.Command, text string) error {
 }
 
 func (c *resolveCommand) validate(cmd *cobra.Command) error {
+	failed := cmd.Flags().Changed("failed")
+	verdicts := 0
+	for _, given := range []bool{c.completed, failed, c.retry} {
+		if given {
+			verdicts++
+		}
+	}
 	switch {
+	case verdicts == 0:
+		return usage("say what you found out: --completed, --failed MESSAGE or --retry")
+	case verdicts > 1:
+		return usage("--completed, --failed and --retry exclude each other")
 	case c.valueFile != "" && !c.completed:
 		return usage("--value-file goes with --completed only")
-	case cmd.Flags().Changed("failed") && strings.TrimSpace(c.failed) == "":
+	case c.raw && c.valueFile == "":
+		return usage("--raw goes with --value-file only")
+	case failed && strings.TrimSpace(c.failed) == "":
 		return usage("--failed needs a message")
 	case len(c.failed) > maxMessage:
 		return usage("--failed is too long: at most %d bytes are kept", maxMessage)
 	case strings.TrimSpace(c.reason) == "":
-		return usage("--reason must say something")
+		return usage("--reason must say how you know")
 	case len(c.reason) > maxReason:
 		return usage("--reason is too long: at most %d bytes are kept", maxReason)
 	case c.retention <= 0 || c.retention > idem.MaxRetention:
@@ -144,12 +158,12 @@ func (c *resolveCommand) settle(ctx context.Context, key idem.Key, value []byte)
 	if err != nil {
 		return err
 	}
-	if err := refuseSettled(s, &rec); err != nil {
+	if err := errors.Join(c.refuseSettled(s, &rec), c.refuseValue(&rec, value)); err != nil {
 		return err
 	}
 	if c.retry {
 		if err := s.Delete(ctx, key, rec.Version); err != nil {
-			return settleError(key, err)
+			return c.settleError(key, err)
 		}
 		c.note("released %s: the next call runs", printable(key.String()))
 		return nil
@@ -159,84 +173,15 @@ func (c *resolveCommand) settle(ctx context.Context, key idem.Key, value []byte)
 		return err
 	}
 	if settled, err = s.Swap(ctx, rec.Version, settled); err != nil {
-		return settleError(key, err)
+		return c.settleError(key, err)
 	}
-	c.note("settled %s: %s, answers repeats for %s", printable(key.String()), settled.State, c.retention)
+	c.note("settled %s: %s, answers repeats until %s", printable(key.String()), settled.State, settled.ExpiresAt.Format(time.RFC3339))
 	return nil
 }
 
-func settleError(key idem.Key, err error) error {
+func (c *resolveCommand) settleError(key idem.Key, err error) error {
 	if errors.Is(err, idem.ErrConflict) || errors.Is(err, idem.ErrNotFound) {
-		return fail(exitFailure, "idemctl get "+shellQuote(key.String()), "%q was changed meanwhile and left alone", key.String())
+		return fail(exitFailure, c.keyHint("get", key, ""), "%q was changed meanwhile and left alone", key.String())
 	}
 	return err
-}
-
-// refuseSettled returns an error unless the record is that of an interrupted
-// attempt.
-func refuseSettled(s *idem.BoltStore, rec *idem.Record) error {
-	key := rec.Key.String()
-	switch rec.State {
-	case idem.Interrupted:
-		return nil
-	case idem.Processing:
-		owner, _, _ := strings.Cut(rec.Owner, "#")
-		if !s.Alive(owner) || !s.Now().Before(rec.LeaseUntil) {
-			return nil
-		}
-		if pid := ownerPID(rec.Owner); pid != 0 {
-			return fail(exitFailure, "", "%q is not interrupted: process %d is at work on it", key, pid)
-		}
-		return fail(exitFailure, "again when its lease is over", "%q is not interrupted: it is processing, trusted until %s",
-			key, rec.LeaseUntil.Format(time.RFC3339))
-	}
-	return fail(exitFailure, "idemctl get "+shellQuote(key), "%q is not interrupted: it is %s", key, rec.State)
-}
-
-// settled is the record that answers repeats from now on.
-func (c *resolveCommand) settled(rec idem.Record, value []byte, now time.Time) (idem.Record, error) {
-	now = now.UTC().Truncate(time.Microsecond)
-	began := rec.StartedAt
-	rec.UpdatedAt, rec.LeaseUntil, rec.ExpiresAt = now, time.Time{}, now.Add(c.retention)
-	rec.Value, rec.ValueOmitted, rec.Error = value, 0, ""
-	rec.Note = fmt.Sprintf("resolved: %s (uid %d, at %s)", c.reason, os.Getuid(), now.Format(time.RFC3339))
-	rec.State = idem.Completed
-	if !c.completed {
-		rec.State, rec.Error = idem.Failed, c.failed
-	}
-	switch {
-	case rec.Kind == recordKindRun:
-		run := runner.Result{StartedAt: began, Duration: now.Sub(began)}
-		if c.completed && len(value) > 0 {
-			run.Chunks = []runner.Chunk{{Stream: runner.Stdout, Data: value}}
-		}
-		if !c.completed {
-			run.ExitCode = exitFailure
-			run.Chunks = []runner.Chunk{{Stream: runner.Stderr, Data: []byte(c.failed + "\n")}}
-		}
-		var err error
-		if rec.Value, err = json.Marshal(run); err != nil {
-			return rec, err
-		}
-		if len(rec.Value) > idem.MaxValueBytes {
-			return rec, fmt.Errorf("value file: it is too large: a run keeps at most %d bytes of output", runner.MaxKeep)
-		}
-	case c.completed && value == nil:
-		rec.ValueOmitted = 1 // repeats are told that the result was not kept
-	}
-	return rec, nil
-}
-
-// settleHelp says what a person can do about a key of unknown outcome.
-func (a *app) settleHelp(key idem.Key) {
-	resolve := "idemctl resolve "
-	if a.flags.db != "" {
-		resolve = "idemctl --db " + shellQuote(a.flags.db) + " resolve "
-	}
-	resolve = printable(resolve + shellQuote(key.String()))
-	fmt.Fprintf(a.err, `Find out whether it did its work, then settle the key:
-  it did            %[1]s --completed --reason TEXT
-  it failed         %[1]s --failed MESSAGE --reason TEXT
-  nothing happened  %[1]s --retry --reason TEXT
-`, resolve)
 }

@@ -29,6 +29,10 @@ type app struct {
 	// one of usage.
 	started bool
 	command string // the command that was called, with its parents
+
+	// resultFile is run's --result-file. It is here because the result of an
+	// earlier call must not outlive one that never came to run.
+	resultFile string
 }
 
 type globalFlags struct {
@@ -63,6 +67,9 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(ctx)
 	a.command = cmd.CommandPath()
+	if err != nil && !a.started {
+		a.forgetResult()
+	}
 	return a.report(ctx, err)
 }
 
@@ -113,9 +120,8 @@ runs shell commands once per key.`,
 	root.SuggestionsMinimumDistance = 2
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable .HasParent}}", 1))
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fail(exitUsage, cmd.CommandPath()+" --help", "%w", err)
-	})
+	root.SetFlagErrorFunc(wrongFlag)
+	root.SetHelpCommand(newHelpCommand())
 	a.addGlobalFlags(root)
 	root.AddGroup(
 		&cobra.Group{ID: groupInspect, Title: "Inspect:"},
@@ -129,6 +135,8 @@ runs shell commands once per key.`,
 		newVersionCommand(a),
 	)
 	root.AddCommand(newTopicCommands()...)
+	root.InitDefaultHelpCmd()
+	completeCompletion(root)
 	a.markStart(root)
 	return root
 }
@@ -149,7 +157,7 @@ func (a *app) markStart(cmd *cobra.Command) {
 func (a *app) addGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.StringVar(&a.flags.db, "db", "", "the store's file `PATH` (default $IDEM_DB, else the user's own store)")
+	flags.Var(textFlag{"db", &a.flags.db}, "db", "the store's file `PATH` (default $IDEM_DB, else the user's own store)")
 	flags.Var(newDurationFlag(&a.flags.lockTimeout, time.Second), "lock-timeout", "how long to wait for a file that another process holds; 0 tries once")
 	flags.StringVarP(&a.flags.output, "output", "o", "", "output `FORMAT`: "+strings.Join(render.FormatNames(), ", "))
 	flags.StringVar(&a.flags.time, "time", "", "show times as `STYLE`: relative, iso or unix (default relative on a terminal, else iso)")

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,23 +23,25 @@ type runFlags struct {
 	onInterrupted string
 	inputs, envs  []string
 	maxOutput     int64
-	resultFile    string
+	retentionSet  bool // by the user
 }
 
 const (
-	retryFailure      = "retry"
-	replayFailure     = "replay"
-	failInterrupted   = "fail"
-	rerunInterrupted  = "rerun"
-	defaultMaxOutput  = 1 << 20
-	defaultRetention  = 24 * time.Hour
-	defaultRunLease   = time.Minute
-	defaultRunScope   = "run"
-	recordKindRun     = "run"
-	commandChildName  = "command"
-	longestTidying    = 50 * time.Millisecond
-	expiredPerRun     = 100
-	resultFilePattern = ".idemctl-result-*"
+	retryFailure     = "retry"
+	replayFailure    = "replay"
+	failInterrupted  = "fail"
+	rerunInterrupted = "rerun"
+	defaultMaxOutput = 1 << 20
+	defaultRetention = 24 * time.Hour
+	defaultRunLease  = time.Minute
+	defaultRunScope  = "run"
+	recordKindRun    = "run"
+	commandChildName = "command"
+	longestTidying   = 50 * time.Millisecond
+	expiredPerRun    = 100
+	// afterPeriod is how much longer than the period of --once-per a record is
+	// kept.
+	afterPeriod = 24 * time.Hour
 )
 
 func newRunCommand(a *app) *cobra.Command {
@@ -48,75 +50,43 @@ func newRunCommand(a *app) *cobra.Command {
 		Use:     "run --key ID [flags] -- COMMAND [ARG...]",
 		Short:   "Run a command once per key",
 		GroupID: groupRun,
-		Args:    cobra.MinimumNArgs(1),
-		Long: `Runs a command once per key. A repeat within --retention does not run it: it
-prints the recorded output again and ends with the recorded exit code.
-
-The key ID names the intent, for instance "report-2026-11"; --once-per adds the
-current hour, day, week or month to it. The arguments of the command, the content
-of each --input file and the value of each --env variable are part of the intent:
-the same key with others is refused, naming what differs.
-
-A command that fails (any exit code but 0) releases the key, so that a repeat runs
-it again, unless --on-failure replay is given. A command that is killed by a
-signal, that fails after a signal was passed on to it, or that hits --timeout has
-an unknown outcome, as has one whose idemctl dies: the key is then interrupted and
-later runs end with 76 until somebody settles it with idemctl resolve, unless they
-say --on-interrupted rerun.
-
-The store's file is not held while the command runs, so any number of commands can
-run at once. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command and
-its children (with a terminal: to the command). The command gets pipes, not a
-terminal, for its output, standard input as it is, and these variables:
-
-  IDEM_KEY        the key, scope/id
-  IDEM_ATTEMPT    1, or more after an interruption
-  IDEM_FENCE      a number that is greater in every later attempt of the key: what
-                  remembers the highest one can refuse an attempt that is outdated
-  IDEM_CHILD_KEY  32 hexadecimal digits that are the same in every attempt of the
-                  key: an idempotency key for a service that the command calls
-
-The exit code is the command's own, run or replayed, or one of those below that
-tell what kept it from running. As a command may use these numbers too,
---result-file says which it was.
-
-` + runExitCodeHelp(),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("no command is given: it comes after --")
+			}
+			return nil
+		},
+		Long: runText + runExitCodeHelp(),
 		Example: `  idemctl run --key report-2026-11 -- ./report.sh 2026-11
   idemctl run --key backup --once-per day --tz Europe/Berlin -- ./backup.sh
   idemctl run --key import-42 --input data.csv --wait 10m -- ./import.sh data.csv`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.retentionSet = cmd.Flags().Changed("retention")
+			return a.run(cmd.Context(), f, args)
+		},
 	}
-	f.register(cmd)
+	f.register(a, cmd)
 	return cmd
 }
 
-func runExitCodeHelp() string {
-	text := "Exit codes:\n"
-	for _, c := range append([]exitCode{{exitUsage, "usage: nothing ran"}, {exitLocked, "the file is held by another process: nothing ran"}}, runExitCodes()...) {
-		text += fmt.Sprintf("  %-4d %s\n", c.Code, c.Meaning)
-	}
-	return text + "  128+n  the command was killed by signal n: its outcome is unknown"
-}
-
-func (f *runFlags) register(cmd *cobra.Command) {
+func (f *runFlags) register(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.SetInterspersed(false) // what follows the command's name is the command's
 	flags.StringVar(&f.key, "key", "", "`ID` of the key (required)")
 	flags.StringVar(&f.scope, "scope", defaultRunScope, "`SCOPE` of the key")
-	flags.StringVar(&f.oncePer, "once-per", "", "add the current `PERIOD` to the key: hour, day, week or month")
+	flags.Var(textFlag{"once-per", &f.oncePer}, "once-per", "add the current `PERIOD` to the key: hour, day, week or month")
 	flags.StringVar(&f.tz, "tz", "", "time `ZONE` of --once-per (default $TZ, else the system's)")
 	flags.StringArrayVar(&f.inputs, "input", nil, "a `FILE` whose content must be the same in repeats; may be repeated")
 	flags.StringArrayVar(&f.envs, "env", nil, "`NAME` of a variable whose value must be the same in repeats; may be repeated")
-	flags.Var(newDurationFlag(&f.retention, defaultRetention), "retention", "how long repeats are answered, from the end of the run")
+	flags.Var(newDurationFlag(&f.retention, defaultRetention), "retention", "how long repeats are answered, from the end of the run; with --once-per by default to the end of the period and 24h more")
 	flags.Var(newDurationFlag(&f.timeout, 0), "timeout", "end the command after this time, by SIGTERM and 5s later SIGKILL")
 	flags.Var(newDurationFlag(&f.wait, 0), "wait", "wait this long for a run in progress elsewhere, and answer from its result")
 	flags.StringVar(&f.onFailure, "on-failure", retryFailure, "`WHAT` a repeat of a failed command does: retry or replay")
 	flags.StringVar(&f.onInterrupted, "on-interrupted", failInterrupted, "`WHAT` to do about an interrupted run: fail, or rerun if running twice does no harm")
 	flags.Var(newSizeFlag(&f.maxOutput, defaultMaxOutput), "max-output", "how much output to keep for repeats, at most 8MiB")
-	flags.StringVar(&f.resultFile, "result-file", "", "write what happened to `FILE`, as JSON")
+	flags.Var(textFlag{"result-file", &a.resultFile}, "result-file", "write what happened to `FILE`, as JSON; it is replaced")
 	flags.Var(newDurationFlag(&f.lease, defaultRunLease), "lease", "how long the run is trusted without a sign of life, where its process cannot be looked up")
-	_ = cmd.MarkFlagRequired("key")
 	for name, choices := range map[string][]string{
 		"once-per": {string(perHour), string(perDay), string(perWeek), string(perMonth)}, "on-failure": {retryFailure, replayFailure},
 		"on-interrupted": {failInterrupted, rerunInterrupted},
@@ -134,6 +104,8 @@ func (f *runFlags) validate() error {
 		return usage("invalid --on-interrupted %q: use fail or rerun", f.onInterrupted)
 	case f.maxOutput > runner.MaxKeep:
 		return usage("invalid --max-output: at most 8MiB can be kept")
+	case f.key == "":
+		return usage("--key is required, and not empty")
 	case f.tz != "" && f.oncePer == "":
 		return usage("--tz says nothing without --once-per")
 	}
@@ -151,10 +123,11 @@ func (f *runFlags) policy() idem.Policy {
 	return p
 }
 
-// idemKey is the key of a run at the given time.
+// idemKey is the key of a run at the given time. With a period it sees to it that
+// the key is remembered until that is over.
 func (a *app) idemKey(f *runFlags, now time.Time) (idem.Key, error) {
 	key := idem.Key{Scope: f.scope, ID: f.key}
-	if f.oncePer != "" && f.key != "" {
+	if f.oncePer != "" {
 		p, err := parsePeriod(f.oncePer)
 		if err != nil {
 			return key, err
@@ -164,12 +137,43 @@ func (a *app) idemKey(f *runFlags, now time.Time) (idem.Key, error) {
 			return key, err
 		}
 		key.ID += "@" + p.key(now, z)
+		if err := f.cover(p, p.end(now, z).Sub(now)); err != nil {
+			return key, err
+		}
+	}
+	if strings.HasPrefix(f.key, f.scope+"/") {
+		a.note("idemctl: the key is %s: --key takes the id alone", printable(key.String()))
 	}
 	return key, key.Validate()
 }
 
+// cover makes the retention reach to the end of the period, so that the key is
+// not used twice in it.
+func (f *runFlags) cover(p period, left time.Duration) error {
+	switch {
+	case !f.retentionSet:
+		f.retention = left + afterPeriod
+	case f.retention < left:
+		return usage("--retention %s ends before the %s does, which has %s to go, so the command would run twice in it",
+			f.retention, p, left.Round(time.Second))
+	}
+	return nil
+}
+
 // run is the command: it checks the call, runs, and says what happened.
 func (a *app) run(ctx context.Context, f runFlags, argv []string) error {
+	signals := runner.Catch(context.WithoutCancel(ctx))
+	defer signals.Stop()
+	if ctx.Err() != nil { // a signal that came before
+		return context.Cause(ctx)
+	}
+	file, err := a.newResultFile(f.inputs) // first: it ends what an earlier call said
+	if err != nil {
+		return err
+	}
+	if _, err := a.look("run"); err != nil {
+		return err
+	}
 	if err := f.validate(); err != nil {
 		return err
 	}
@@ -177,16 +181,9 @@ func (a *app) run(ctx context.Context, f runFlags, argv []string) error {
 	if err != nil {
 		return err
 	}
-	signals := runner.Catch(context.WithoutCancel(ctx))
-	defer signals.Stop()
-	if ctx.Err() != nil { // a signal that came before
-		return context.Cause(ctx)
+	if err := file.open(signals.Context()); err != nil {
+		return a.notOpened(signals, err)
 	}
-	file, err := newResultFile(f.resultFile)
-	if err != nil {
-		return fail(exitRunFailure, "", "result file: %w", err)
-	}
-	defer file.discard()
 
 	o := (&onceRun{app: a, flags: f, key: key, argv: argv, signals: signals}).do()
 	o.Key = key.String()
@@ -200,4 +197,12 @@ func (a *app) run(ctx context.Context, f runFlags, argv []string) error {
 		return nil
 	}
 	return silent(o.ExitCode)
+}
+
+// notOpened is the error for a result file that is a pipe or a device.
+func (a *app) notOpened(signals *runner.Signals, err error) error {
+	if caught := signals.Caught(); caught != nil {
+		return fail(caught.ExitCode(), "", "%w", caught)
+	}
+	return fail(exitRunFailure, "", "result file: %w", err)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,17 +33,15 @@ type runOutcome struct {
 	Attempt  int    `json:"attempt,omitempty"`
 	// CommandExitCode is the command's own code where ExitCode says something
 	// else although it ran.
-	CommandExitCode *int   `json:"command_exit_code,omitempty"`
-	Error           string `json:"error,omitempty"`
+	CommandExitCode *int `json:"command_exit_code,omitempty"`
+	// Error is what was printed about it.
+	Error string `json:"error,omitempty"`
 }
 
 // report says what there is to say about the end of the call.
 func (r *onceRun) report(res idem.Result[runner.Result], err error) runOutcome {
 	o := r.judge(res, err)
 	o.Attempt = res.Record.Attempt
-	if err != nil && o.Outcome != outcomeReplayed {
-		o.Error = err.Error()
-	}
 	return o
 }
 
@@ -95,17 +94,27 @@ func (r *onceRun) judge(res idem.Result[runner.Result], err error) runOutcome {
 
 // refuse prints an error as every command does.
 func (r *onceRun) refuse(outcome string, code int, err error, try string) runOutcome {
-	r.app.warn("%s", printable(err.Error()))
+	o := runOutcome{Outcome: outcome, ExitCode: code, Error: r.tell("%w", err)}
 	if try != "" {
 		fmt.Fprintf(r.app.err, "Try: %s\n", printable(try))
 	}
-	return runOutcome{Outcome: outcome, ExitCode: code}
+	return o
+}
+
+// tell prints what the result file is to say, too.
+func (r *onceRun) tell(format string, args ...any) string {
+	text := fmt.Errorf(format, args...).Error()
+	r.app.warn("%s", printable(text))
+	return text
 }
 
 // notesAfter tells what a repeat of the run that has just ended will lack.
 func (r *onceRun) notesAfter(res runner.Result) {
 	if res.NotKept > 0 {
 		r.app.note("idemctl: output beyond --max-output was not kept for repeats (%s)", render.Bytes(res.NotKept))
+	}
+	if res.LeftBehind {
+		r.app.note("idemctl: the command left a process behind that keeps its output: what that prints from now on is lost, and may end it")
 	}
 	if res.Unwritten != nil && !runner.IsBrokenPipe(res.Unwritten) {
 		r.app.warn("output could not be printed, a repeat prints it again: %s", printable(res.Unwritten.Error()))
@@ -181,9 +190,11 @@ func (r *onceRun) locked(err error) runOutcome {
 
 // lostRecord: the command ran, but a repeat will not know how it ended.
 func (r *onceRun) lostRecord(res runner.Result, err error) runOutcome {
-	r.app.warn("THE COMMAND RAN (exit %d), BUT THAT WAS NOT RECORDED: %s", res.ExitCode, printable(err.Error()))
-	r.settleHelp()
-	return runOutcome{Outcome: outcomeError, ExitCode: exitRunFailure, CommandExitCode: &res.ExitCode}
+	r.notesAfter(res)
+	o := runOutcome{Outcome: outcomeError, ExitCode: exitRunFailure, CommandExitCode: &res.ExitCode}
+	o.Error = r.tell("THE COMMAND RAN (exit %d), BUT THAT WAS NOT RECORDED: %w", res.ExitCode, err)
+	r.settleHelp(err)
+	return o
 }
 
 // cutShort: the command did not come to its own end in this call.
@@ -193,8 +204,8 @@ func (r *onceRun) cutShort(res runner.Result, rec *idem.Record, cut *runner.CutS
 	if cut.TimedOut {
 		o.Outcome = outcomeTimeout
 	}
-	r.app.warn("%s: nobody knows how far attempt %d of %s got", printable(cut.Error()), rec.Attempt, printable(r.key.String()))
-	r.settleHelp()
+	o.Error = r.tell("%w: nobody knows how far attempt %d of %s got", cut, rec.Attempt, r.key)
+	r.settleHelp(cut)
 	return o
 }
 
@@ -207,15 +218,39 @@ func (r *onceRun) interrupted(rec *idem.Record) runOutcome {
 	case rec.State == idem.Processing && r.store.Now().After(rec.LeaseUntil):
 		why = "it gave no sign of life for too long"
 	}
-	r.app.warn("attempt %d of %s was interrupted, its outcome is unknown: %s (began %s ago); nothing ran now", rec.Attempt,
-		printable(r.key.String()), printable(why), since(r.store.Now(), rec.StartedAt))
-	r.settleHelp()
-	return runOutcome{Outcome: outcomeInterrupted, ExitCode: exitRunInterrupted}
+	o := runOutcome{Outcome: outcomeInterrupted, ExitCode: exitRunInterrupted}
+	o.Error = r.tell("attempt %d of %s was interrupted, its outcome is unknown: %s (began %s ago); nothing ran now", rec.Attempt,
+		r.key, why, since(r.store.Now(), rec.StartedAt))
+	r.settleHelp(nil)
+	return o
 }
 
-func (r *onceRun) settleHelp() {
+// settleHelp says what to do about the key. An attempt that has lost it may have
+// nothing left to settle.
+func (r *onceRun) settleHelp(err error) {
+	if errors.Is(err, idem.ErrLeaseLost) {
+		if says := r.afterLoss(); says != "" {
+			fmt.Fprintln(r.app.err, says)
+			return
+		}
+	}
 	r.app.settleHelp(r.key)
 	fmt.Fprintln(r.app.err, "If running twice does no harm, run it with --on-interrupted rerun.")
+}
+
+// afterLoss looks at what is in the place of the record that the attempt has
+// lost. It returns "" if that can be settled, or if nobody knows.
+func (r *onceRun) afterLoss() string {
+	ctx, cancel := context.WithTimeout(context.Background(), r.app.flags.lockTimeout+time.Second)
+	defer cancel()
+	rec, err := r.store.Get(ctx, r.key)
+	switch {
+	case errors.Is(err, idem.ErrNotFound):
+		return "There is nothing to settle: the next call runs the command."
+	case err != nil || rec.State == idem.Interrupted, rec.State == idem.Processing && !r.store.Now().Before(rec.LeaseUntil):
+		return ""
+	}
+	return "The key is no longer this call's to settle: " + r.app.keyHint("get", r.key, "")
 }
 
 // since is how long ago t was, never negative.

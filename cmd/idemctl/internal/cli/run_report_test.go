@@ -46,7 +46,11 @@ func TestRunJudge(t *testing.T) {
 			signals := runner.Catch(t.Context())
 			defer signals.Stop()
 			r := &onceRun{app: &app{err: &said}, key: key, signals: signals}
-			require.Equal(t, tt.want, r.judge(idem.Result[runner.Result]{Value: tt.res}, tt.err))
+			got := r.judge(idem.Result[runner.Result]{Value: tt.res}, tt.err)
+			require.NotEmpty(t, got.Error)
+			require.Contains(t, said.String(), "idemctl: "+got.Error+"\n", "the result file says what was printed")
+			got.Error = ""
+			require.Equal(t, tt.want, got)
 			require.Contains(t, said.String(), tt.says)
 		})
 	}

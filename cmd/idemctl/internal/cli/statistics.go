@@ -97,9 +97,8 @@ func (s *statistics) addTimes(e *entry) {
 		s.createdPerHour[len(s.createdPerHour)-1-hour]++
 	}
 	finished := e.Record.State == idem.Completed || e.Record.State == idem.Failed
-	// One that was settled by hand took as long as the person.
-	if finished && e.Note == "" && !e.StartedAt.IsZero() && !e.UpdatedAt.Before(e.StartedAt) {
-		s.hold.add(e.UpdatedAt.Sub(e.StartedAt))
+	if took, known := e.took(); finished && known {
+		s.hold.add(took)
 	}
 	if e.Record.State == idem.Processing && e.State == idem.Interrupted.String() {
 		if !*e.OwnerAlive {

@@ -30,15 +30,12 @@ It reads the file once and keeps only counts, whatever the size of the file.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.stats(cmd.Context(), top) },
 	}
-	cmd.Flags().IntVar(&top, "top", 10, "list `N` keys of each kind; 0 lists none")
+	cmd.Flags().Var(newCountFlag("top", &top, 10), "top", "list `N` keys of each kind; 0 lists none")
 	return cmd
 }
 
 func (a *app) stats(ctx context.Context, top int) error {
-	if top < 0 {
-		return usage("--top must not be negative, it is %d", top)
-	}
-	look, err := a.look(render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL)
+	look, err := a.look("stats")
 	if err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ func (a *app) stats(ctx context.Context, top int) error {
 	if err != nil {
 		return err
 	}
-	return listed{damaged: int(s.damaged)}.err()
+	return listed{damaged: int(s.damaged)}.err(a)
 }
 
 // page prints sections of text. The first error stays and stops the rest.
@@ -129,9 +126,23 @@ func (p *page) states(s *statistics) {
 	}
 	p.table(&t)
 	if n := s.count(idem.Interrupted.String()); n > 0 {
-		p.line("%s interrupted (owner gone %s, lease over %s): idemctl ls --state interrupted",
-			render.Count(n), render.Count(s.ownerGone), render.Count(s.leaseOver))
+		p.line("%s interrupted (%s): %s", render.Count(n), s.whyInterrupted(), p.app.hint("ls --state interrupted"))
 	}
+}
+
+// whyInterrupted counts the interrupted records by what makes them so.
+func (s *statistics) whyInterrupted() string {
+	recorded := s.count(idem.Interrupted.String()) - s.ownerGone - s.leaseOver
+	var reasons []string
+	for _, reason := range []struct {
+		name  string
+		count int64
+	}{{"owner gone", s.ownerGone}, {"lease over", s.leaseOver}, {"recorded as interrupted", recorded}} {
+		if reason.count > 0 {
+			reasons = append(reasons, reason.name+" "+render.Count(reason.count))
+		}
+	}
+	return strings.Join(reasons, ", ")
 }
 
 func (p *page) created(s *statistics) {

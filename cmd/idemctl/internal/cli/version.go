@@ -5,8 +5,6 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
-	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
 // buildJSON says what the binary was built from.
@@ -22,9 +20,12 @@ func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version",
-		Args:  cobra.NoArgs,
+		Long:  "Shows the version of idemctl, and what it was built from.",
+
+		Example: "  idemctl version\n  idemctl version -o json",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			look, err := a.look(render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL)
+			look, err := a.look("version")
 			if err != nil {
 				return err
 			}

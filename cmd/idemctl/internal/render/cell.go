@@ -15,7 +15,12 @@ type Cell struct {
 	Piped string
 	// Style colours the text where the terminal has colour.
 	Style Style
+	// None says that there is no value: CSV has an empty field, as JSON null.
+	None bool
 }
+
+// NoCell stands for a value that is not there.
+func NoCell() Cell { return Cell{Text: "-", None: true} }
 
 // Text is a cell of plain text.
 func Text(s string) Cell { return Cell{Text: s} }
@@ -48,4 +53,12 @@ func (c Cell) exact() string {
 		return c.Piped
 	}
 	return c.Text
+}
+
+// field is the value in CSV.
+func (c Cell) field() string {
+	if c.None {
+		return ""
+	}
+	return c.exact()
 }

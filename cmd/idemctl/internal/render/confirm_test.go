@@ -1,7 +1,9 @@
 package render
 
 import (
+	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -30,7 +32,7 @@ func TestConfirm(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var out strings.Builder
-		got, err := Confirm(strings.NewReader(tt.in), &out, "Delete?")
+		got, err := Confirm(t.Context(), strings.NewReader(tt.in), &out, "Delete?")
 		require.NoError(t, err)
 		require.Equal(t, tt.want, got, "%q", tt.in)
 		require.Equal(t, tt.output, out.String(), "%q", tt.in)
@@ -41,12 +43,12 @@ func TestConfirmLeavesTheNextAnswer(t *testing.T) {
 	t.Parallel()
 	in := strings.NewReader("y\nidem.db\nother\n\n")
 	out := new(strings.Builder)
-	yes, err := Confirm(in, out, "Delete?")
+	yes, err := Confirm(t.Context(), in, out, "Delete?")
 	require.NoError(t, err)
 	require.True(t, yes)
 
 	for _, want := range []bool{true, false, false} {
-		same, err := ConfirmPhrase(in, out, "Type idem.db:", "idem.db")
+		same, err := ConfirmPhrase(t.Context(), in, out, "Type idem.db:", "idem.db")
 		require.NoError(t, err)
 		require.Equal(t, want, same)
 	}
@@ -54,7 +56,7 @@ func TestConfirmLeavesTheNextAnswer(t *testing.T) {
 
 func TestConfirmPhraseNeverMatchesNothing(t *testing.T) {
 	t.Parallel()
-	same, err := ConfirmPhrase(strings.NewReader(""), new(strings.Builder), "Type:", "")
+	same, err := ConfirmPhrase(t.Context(), strings.NewReader(""), new(strings.Builder), "Type:", "")
 	require.NoError(t, err)
 	require.False(t, same)
 }
@@ -62,7 +64,22 @@ func TestConfirmPhraseNeverMatchesNothing(t *testing.T) {
 func TestConfirmReadError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	yes, err := Confirm(iotest.ErrReader(broken), new(strings.Builder), "Delete?")
+	yes, err := Confirm(t.Context(), iotest.ErrReader(broken), new(strings.Builder), "Delete?")
 	require.ErrorIs(t, err, broken)
 	require.False(t, yes)
+}
+
+// A question ends with its context, although the terminal says nothing.
+func TestConfirmIsInterrupted(t *testing.T) {
+	t.Parallel()
+	in, typed := io.Pipe()
+	t.Cleanup(func() { _ = typed.Close() })
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	out := new(strings.Builder)
+	yes, err := Confirm(ctx, in, out, "Delete?")
+	require.ErrorIs(t, err, stopped)
+	require.False(t, yes)
+	require.Equal(t, "Delete? [y/N] \n", out.String())
 }

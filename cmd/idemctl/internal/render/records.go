@@ -15,7 +15,8 @@ type Options struct {
 	Format Format
 	// Header prints table headings even in a pipe.
 	Header bool
-	// Full cuts nothing in a table on a terminal.
+	// Full cuts nothing in a table on a terminal. FormatWide implies it: lines
+	// that are too long wrap.
 	Full bool
 	// NUL ends names with a NUL byte in place of a newline.
 	NUL bool
@@ -40,7 +41,8 @@ type Field[T any] struct {
 	Cell func(T) Cell
 	// Wide shows the field in FormatWide but not in FormatTable.
 	Wide bool
-	// CSV returns the content in CSV; nil takes the exact text of Cell.
+	// CSV returns the content in CSV; nil takes the exact text of Cell, and
+	// nothing for a cell that is none.
 	CSV func(T) string
 	// CSVName is the name in CSV if it differs; "-" leaves the field out.
 	CSVName string

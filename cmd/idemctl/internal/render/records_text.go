@@ -20,7 +20,8 @@ type tableItems[T any] struct {
 
 func newTableItems[T any](out *bufio.Writer, opts Options, view View[T]) *tableItems[T] {
 	items := &tableItems[T]{out: out, term: opts.Terminal}
-	items.table = Table{Header: opts.Header, Full: opts.Full}
+	// Who asks for more columns does not want to see less of them.
+	items.table = Table{Header: opts.Header, Full: opts.Full || opts.Format == FormatWide}
 	for _, field := range view.Fields {
 		if field.Cell == nil || field.Wide && opts.Format != FormatWide {
 			continue
@@ -85,7 +86,7 @@ func newCSVItems[T any](out *bufio.Writer, term Terminal, view View[T]) *csvItem
 			name = field.Name
 		}
 		if content == nil {
-			content = func(item T) string { return field.Cell(item).exact() }
+			content = func(item T) string { return field.Cell(item).field() }
 		}
 		items.header = append(items.header, name)
 		items.content = append(items.content, content)

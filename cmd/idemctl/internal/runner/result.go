@@ -36,6 +36,9 @@ type Result struct {
 	// Unwritten is why output could not be handed on while the command ran: the
 	// disk is full, or the reader has gone. It is not stored.
 	Unwritten error `json:"-"`
+	// LeftBehind says that a process outlived the command and kept its output. It
+	// is not stored.
+	LeftBehind bool `json:"-"`
 }
 
 // Chunk is a piece of output.

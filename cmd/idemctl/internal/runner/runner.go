@@ -20,7 +20,8 @@
 //
 // A process that the command leaves behind may keep the pipes open. Everything
 // the command itself has printed is read; after that silence of a second, five
-// seconds of waiting or a mebibyte of output end the run.
+// seconds of waiting or a mebibyte of output end the run, and Result.LeftBehind
+// says so. What the process writes after that has no reader.
 //
 // # Process group and signals
 //
@@ -163,9 +164,9 @@ func Run(ctx context.Context, c Command, s *Signals) (Result, error) {
 	waitErr := p.wait()
 	stopWatch()
 	took := time.Since(began)
-	drain(out, errs)
+	held := drain(out, errs)
 
-	res := Result{ExitCode: p.exitCode(), StartedAt: began.UTC().Round(0), Duration: took}
+	res := Result{ExitCode: p.exitCode(), StartedAt: began.UTC().Round(0), Duration: took, LeftBehind: held}
 	rec.fill(&res)
 	if cut := p.cutShort(c.Timeout, context.Cause(ctx)); cut != nil {
 		if cut.TimedOut {

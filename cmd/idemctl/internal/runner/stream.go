@@ -27,6 +27,7 @@ type stream struct {
 
 	ended atomic.Bool // the command has ended
 	done  chan struct{}
+	held  bool // the reading ended, but not the writing; to be read after done
 }
 
 func newStream(id Stream, to io.Writer, rec *recorder) (*stream, error) {
@@ -55,6 +56,7 @@ func (s *stream) copy() {
 	for {
 		ended := s.ended.Load()
 		if ended && !left.allow(s.readEnd) {
+			s.held = true
 			return
 		}
 		began := time.Now()
@@ -72,6 +74,7 @@ func (s *stream) copy() {
 		case errors.Is(err, os.ErrDeadlineExceeded) && (!ended || time.Now().Before(left.until)):
 			// drain has woken us, to read on with a limit.
 		default:
+			s.held = ended && errors.Is(err, os.ErrDeadlineExceeded)
 			return
 		}
 	}
@@ -105,8 +108,9 @@ func (l *leftover) allow(f *os.File) bool {
 	return true
 }
 
-// drain reads what is left in the pipes after the command has ended.
-func drain(streams ...*stream) {
+// drain reads what is left in the pipes after the command has ended. It
+// reports whether somebody else still holds one of them.
+func drain(streams ...*stream) (held bool) {
 	var abandon <-chan time.Time
 	for _, s := range streams {
 		s.ended.Store(true)
@@ -117,8 +121,10 @@ func drain(streams ...*stream) {
 	for _, s := range streams {
 		select {
 		case <-s.done:
+			held = held || s.held
 		case <-abandon: // its goroutine ends with the process
-			return
+			return true
 		}
 	}
+	return held
 }
