@@ -22,6 +22,7 @@ type purgeCommand struct {
 	yes               bool
 	includeProcessing bool
 	confirm           string
+	damaged           bool
 }
 
 func newPurgeCommand(a *app) *cobra.Command {
@@ -54,6 +55,7 @@ The file does not shrink: the space is used for new records.`,
 	flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&c.includeProcessing, "include-processing", false, "also records of attempts that are running: they lose their key")
 	flags.StringVar(&c.confirm, "confirm", "", "with --include-processing: the file's `NAME`, instead of being asked for it")
+	flags.BoolVar(&c.damaged, "damaged", false, "records of the keys that cannot be read, and only those")
 	return cmd
 }
 
@@ -68,6 +70,8 @@ func (c *purgeCommand) validate(args []string) error {
 		return usage("expired records are deleted all together: --expired excludes other conditions")
 	case len(args) == 0 && !c.expired && c.filter.empty():
 		return fail(exitUsage, c.hint("purge --expired"), "say what to delete: keys, or at least one condition")
+	case c.damaged && (len(args) == 0 || c.includeProcessing):
+		return usage("--damaged takes keys, which idemctl ls shows as damaged, and no conditions")
 	case c.confirm != "" && !c.includeProcessing:
 		return usage("--confirm belongs to --include-processing")
 	}
@@ -105,6 +109,9 @@ func (c *purgeCommand) run(ctx context.Context, args []string) error {
 	look, err := c.look("purge")
 	if err != nil {
 		return err
+	}
+	if c.damaged {
+		return c.discard(ctx, look)
 	}
 	plan, err := c.preview(ctx)
 	if err != nil {
