@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -167,6 +168,11 @@ func TestRunManyKeysAtOnce(t *testing.T) {
 
 func TestRunSignalReachesTheCommand(t *testing.T) {
 	t.Parallel()
+	// Under nohup a signal is ignored, and idemctl leaves it so. One that is
+	// caught here is not ignored in the processes started from here.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	t.Cleanup(func() { signal.Stop(caught) })
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
