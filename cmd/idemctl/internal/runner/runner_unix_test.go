@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -239,6 +240,12 @@ func TestRunReaderGone(t *testing.T) {
 
 func TestSignalsReachTheGroup(t *testing.T) {
 	t.Parallel()
+	// A shell cannot trap what it was started with as ignored, as under nohup.
+	// A signal that is caught here is not ignored in the processes started from
+	// here.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
+	t.Cleanup(func() { signal.Stop(caught) })
 	tests := []struct {
 		name, script string
 		shared       bool
