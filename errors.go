@@ -102,6 +102,7 @@ type KeyError struct {
 	Detail string
 }
 
+// Error says it in one line.
 func (e *KeyError) Error() string { return "invalid key: " + e.Detail }
 
 // Is reports whether target is ErrInvalidKey.
@@ -114,6 +115,7 @@ type PolicyError struct {
 	Rule  string
 }
 
+// Error says it in one line.
 func (e *PolicyError) Error() string { return "invalid policy: " + e.Field + " " + e.Rule }
 
 // Is reports whether target is ErrInvalidPolicy.
@@ -127,6 +129,7 @@ type InProgressError struct {
 	RetryAfter time.Duration
 }
 
+// Error says it in one line.
 func (e *InProgressError) Error() string {
 	return fmt.Sprintf("%q is in progress elsewhere, retry after %s", e.Record.Key.String(), e.RetryAfter)
 }
@@ -143,6 +146,7 @@ type MismatchError struct {
 	Parts []string
 }
 
+// Error says it in one line.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%q was used with other content, different: %q", e.Record.Key.String(), e.Parts)
 }
@@ -160,6 +164,7 @@ type InterruptedError struct {
 	Cause error
 }
 
+// Error says it in one line.
 func (e *InterruptedError) Error() string {
 	msg := fmt.Sprintf("attempt %d of %q was interrupted, its outcome is unknown", e.Record.Attempt, e.Record.Key.String())
 	switch {
@@ -182,6 +187,7 @@ type FailedError struct {
 	Record Record
 }
 
+// Error says it in one line.
 func (e *FailedError) Error() string {
 	return fmt.Sprintf("%q failed before: %s", e.Record.Key.String(), e.Record.Error)
 }
@@ -198,6 +204,7 @@ type NotRecordedError struct {
 	Func  error // what the function returned, or nil
 }
 
+// Error says it in one line.
 func (e *NotRecordedError) Error() string {
 	msg := fmt.Sprintf("outcome of %q was not recorded: %v", e.Key.String(), e.Store)
 	if e.Func != nil {
@@ -224,6 +231,7 @@ type LockedError struct {
 	Command string // short name of that process, "" if it cannot be known
 }
 
+// Error says it in one line.
 func (e *LockedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is locked", e.Path)
@@ -248,6 +256,7 @@ type PoisonedError struct {
 	Cause error
 }
 
+// Error says it in one line.
 func (e *PoisonedError) Error() string {
 	return fmt.Sprintf("%s is poisoned, open it again to go on: %v", e.Path, e.Cause)
 }

@@ -97,6 +97,7 @@ type Problem struct {
 	Detail string
 }
 
+// Error says it in one line.
 func (p Problem) Error() string { return fmt.Sprintf("page %d: %s", p.Page, p.Detail) }
 
 // Walk visits every page that can be reached from the header, each once, and
