@@ -18,11 +18,12 @@ func TestShutdownCutsOffRunningFunctions(t *testing.T) {
 	t.Parallel()
 	g, err := idem.Open(filepath.Join(t.TempDir(), "idem.db"))
 	require.NoError(t, err)
-	started, result := make(chan context.Context), make(chan error)
+	started, closed, result := make(chan context.Context), make(chan struct{}), make(chan error)
 	go func() {
 		_, err := idem.Do(context.Background(), g, idem.Key{Scope: "test", ID: "k"}, nil, func(ctx context.Context, _ *idem.Attempt) (int, error) {
 			started <- ctx
 			<-ctx.Done()
+			<-closed // one that is quick enough is still recorded
 			return 1, nil
 		})
 		result <- err
@@ -31,6 +32,7 @@ func TestShutdownCutsOffRunningFunctions(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, g.Shutdown(ended), context.Canceled)
+	close(closed)
 	require.ErrorIs(t, context.Cause(running), idem.ErrLeaseLost)
 	err = <-result
 	require.ErrorIs(t, err, idem.ErrNotRecorded)
