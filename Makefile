@@ -1,6 +1,6 @@
 # Targets print themselves: make help.
 .DEFAULT_GOAL := help
-.PHONY: help build test race bench fuzz lint cross tidy ci
+.PHONY: help build test race bench compare torture fuzz lint cross tidy ci
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -16,6 +16,12 @@ race: ## run all tests under the race detector, crash rounds shortened
 
 bench: ## run the benchmarks: read them as ratios within one run
 	go test -run '^$$' -bench . .
+
+compare: ## run idem beside other stores, minutes long: see bench
+	cd bench && go run .
+
+torture: ## crash, kill and model tests for ten minutes
+	IDEM_TORTURE=10m go test -run Torture -timeout 0 -parallel 8 -v . ./internal/journal
 
 fuzz: ## run every fuzz target for a minute
 	@go list ./... | while read -r p; do go test -list '^Fuzz' $$p | grep '^Fuzz' | while read -r t; do \

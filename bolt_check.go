@@ -63,12 +63,17 @@ func (s *BoltStore) Check(ctx context.Context) (CheckReport, error) {
 		return r, err
 	}
 	defer s.mu.RUnlock()
+	over := s.engine.unmerged() // before the transaction: what is merged in between is in both
 	err := guarded(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			if err := s.checkPages(tx, &r); err != nil || r.Problems > 0 {
 				return err // reading records through damaged pages would tell nothing
 			}
-			return s.checkRecords(ctx, tx, &r)
+			if err := s.checkRecords(ctx, tx, &r); err != nil {
+				return err
+			}
+			s.checkUnmerged(tx, over, &r)
+			return nil
 		})
 	})
 	return r, s.readError(err)
@@ -129,6 +134,35 @@ func (s *BoltStore) checkRecords(ctx context.Context, tx *bolt.Tx, r *CheckRepor
 		r.add(CheckTotals, nil, "%d records of %d bytes, but %d of %d are on the books", r.Records, total, state.records, state.bytes)
 	}
 	return s.checkIndex(ctx, tx, r)
+}
+
+// checkUnmerged checks the records of the journal and counts them in: those of
+// the file that they replace are not records any more.
+func (s *BoltStore) checkUnmerged(tx *bolt.Tx, over []overlaid, r *CheckReport) {
+	now := s.clock.Now()
+	lease := func(enc []byte, n int) {
+		if enc == nil {
+			return
+		}
+		r.Records += n
+		if State(enc[1]) != Processing {
+			return
+		}
+		r.Leases += n
+		if toMicros(now) > int64(binary.BigEndian.Uint64(enc[24:])) {
+			r.Overdue += n
+		}
+	}
+	for _, o := range over {
+		if _, err := decodeRecord([]byte(o.key), o.enc, false); o.enc != nil && err != nil {
+			r.add(CheckRecords, []byte(o.key), "in the journal: %v", err)
+			continue
+		}
+		if old := tx.Bucket(bucketRecords).Get([]byte(o.key)); len(old) >= recordHeaderSize {
+			lease(old, -1)
+		}
+		lease(o.enc, 1)
+	}
 }
 
 func (s *BoltStore) checkIndex(ctx context.Context, tx *bolt.Tx, r *CheckReport) error {

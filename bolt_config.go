@@ -3,6 +3,8 @@ package idem
 import (
 	"fmt"
 	"time"
+
+	"github.com/idembolt/idem/internal/journal"
 )
 
 // BoltConfig configures a BoltStore. The zero value is a good default for a
@@ -37,8 +39,19 @@ type BoltConfig struct {
 	// what ran out while the service was down.
 	Visitor bool
 
+	// SegmentBytes is the size of each of the two segments of the journal beside
+	// the file. A larger one merges less often; the memory for what is not merged
+	// yet is a small multiple of it. 0 means 8 MiB; a small device can do with
+	// 1 MiB. At least 64 KiB, rounded up to a multiple of 4 KiB.
+	SegmentBytes int64
+
+	// journalAfter is how many commits are made before a journal is begun.
+	journalAfter int
 	// wall replaces time.Now at opening, for tests of clock steps.
 	wall func() time.Time
+	// tap sees the open file and may change the journal's configuration, before
+	// anything is recovered, for tests that record or fail writes.
+	tap func(*boltEngine, *journal.Config)
 	// engine wraps the engine after opening, for tests that inject faults.
 	engine func(engine) engine
 }
@@ -61,6 +74,19 @@ func (c BoltConfig) withDefaults() (BoltConfig, error) {
 	}
 	if c.Grace == 0 {
 		c.Grace = defaultGrace
+	}
+	if c.SegmentBytes == 0 {
+		c.SegmentBytes = defaultSegmentBytes
+	}
+	if c.SegmentBytes < minSegmentBytes {
+		return c, fmt.Errorf("bolt: SegmentBytes must be at least %d, it is %d", minSegmentBytes, c.SegmentBytes)
+	}
+	c.SegmentBytes = (c.SegmentBytes + 4095) / 4096 * 4096
+	switch {
+	case c.journalAfter == 0:
+		c.journalAfter = journalAfter
+	case c.journalAfter < 0:
+		c.journalAfter = 0
 	}
 	if c.wall == nil {
 		c.wall = time.Now

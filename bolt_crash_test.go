@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/idembolt/idem/internal/journal"
 )
 
 // TestCrash kills a process that uses a store at a random moment, again and
@@ -23,7 +25,7 @@ import (
 // lock is free, opening is fast, the file is sound, versions do not go back.
 func TestCrash(t *testing.T) {
 	if isFaultChild(t) {
-		crashChild(t)
+		crashChild(t, BoltConfig{LockTimeout: -1})
 		return
 	}
 	t.Parallel()
@@ -36,24 +38,55 @@ func TestCrash(t *testing.T) {
 	var total crashTotals
 	for lane := range lanes {
 		t.Run(fmt.Sprintf("file %d", lane), func(t *testing.T) {
-			c := &crashes{random: rand.New(rand.NewPCG(seed, uint64(lane))), total: &total}
+			c := &crashes{random: rand.New(rand.NewPCG(seed, uint64(lane))), total: &total, window: 30 * time.Millisecond}
 			t.Parallel()
 			for range rounds / lanes {
 				c.round(t)
 			}
 		})
 	}
-	t.Cleanup(func() {
-		t.Logf("%d acknowledged, %d open, %d kills before the file was open", total.acked, total.open, total.early)
-		require.Greater(t, total.acked, rounds, "the children did no work")
-		require.Greater(t, total.open, rounds/10, "hardly a kill hit an attempt")
+	t.Cleanup(func() { total.require(t, rounds) })
+}
+
+// TestTortureKill is TestCrash with a journal from the first commit on, and merges
+// all the time.
+func TestTortureKill(t *testing.T) {
+	if isFaultChild(t) {
+		crashChild(t, WithJournal(BoltConfig{LockTimeout: -1}))
+		return
+	}
+	t.Parallel()
+	rounds := 20 // in one file
+	if testing.Short() {
+		rounds = 5
+	}
+	var total crashTotals
+	files := 0
+	torture(t, 5, func(t *testing.T, random *rand.Rand) {
+		c := &crashes{random: random, total: &total, window: 150 * time.Millisecond}
+		for range rounds {
+			c.round(t)
+		}
+		files++
 	})
+	require.Positive(t, total.left, "no kill left a journal")
+	require.Positive(t, total.merging, "no kill after a merge had begun")
+	total.require(t, rounds*files)
+}
+
+// require requires that the kills hit what they should hit.
+func (n *crashTotals) require(t *testing.T, rounds int) {
+	t.Logf("%d acknowledged, %d open, %d kills before the file was open, %d journals left, %d after merges",
+		n.acked, n.open, n.early, n.left, n.merging)
+	require.Greater(t, n.acked, rounds, "the children did no work")
+	require.Greater(t, n.open, rounds/10, "hardly a kill hit an attempt")
 }
 
 // crashTotals tells whether the kills hit what they should hit.
 type crashTotals struct {
 	sync.Mutex
 	acked, open, early int
+	left, merging      int // journals left, kills after a merge had begun
 }
 
 // crashes is a series of crashes, with a new file every 20 rounds.
@@ -63,11 +96,13 @@ type crashes struct {
 	path   string
 	rounds int
 	top    uint64 // highest version acknowledged in this file
+	merged uint64 // generation of its journal that was merged last
+	window time.Duration
 }
 
 func (c *crashes) round(t *testing.T) {
 	if c.rounds%20 == 0 {
-		c.path, c.top = faultPath(t), 0
+		c.path, c.top, c.merged = faultPath(t), 0, 0
 	}
 	c.rounds++
 	effects, acks := c.kill(t)
@@ -95,7 +130,7 @@ func (c *crashes) kill(t *testing.T) (effects map[string]bool, acks map[string]u
 	defer deadline.Stop()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if len(effects) == 0 {
-			timer := time.AfterFunc(time.Duration(c.random.IntN(30_000))*time.Microsecond, die)
+			timer := time.AfterFunc(time.Duration(c.random.Int64N(int64(c.window))), die)
 			defer timer.Stop()
 		}
 		var id string
@@ -114,6 +149,7 @@ func (c *crashes) kill(t *testing.T) (effects map[string]bool, acks map[string]u
 }
 
 func (c *crashes) verify(t *testing.T, effects map[string]bool, acks map[string]uint64) {
+	_, noJournal := os.Stat(c.path + journal.Suffix)
 	began := time.Now()
 	s := openFault(t, c.path, BoltConfig{LockTimeout: -1}) // the lock must be free at once
 	require.Less(t, time.Since(began), time.Second)
@@ -121,6 +157,7 @@ func (c *crashes) verify(t *testing.T, effects map[string]bool, acks map[string]
 	require.NoError(t, err)
 	require.Empty(t, left, "leftovers of a creation were not cleared away")
 
+	merged := boltEngineOf(s).mergedGeneration()
 	report, err := s.Check(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, report.Problems, "%v", report.Findings)
@@ -148,6 +185,13 @@ func (c *crashes) verify(t *testing.T, effects map[string]bool, acks map[string]
 	if len(effects) == 0 {
 		c.total.early++
 	}
+	if noJournal == nil {
+		c.total.left++
+	}
+	if merged > c.merged+1 {
+		c.total.merging++
+	}
+	c.merged = merged
 }
 
 // repeat does every effect's key again: none of them may run.
@@ -174,7 +218,7 @@ func (c *crashes) repeat(t *testing.T, s *BoltStore, effects map[string]bool, ac
 
 // crashChild works on the store until it is killed. It says on standard output
 // when the effect of a key has happened and when Do has returned.
-func crashChild(t *testing.T) {
+func crashChild(t *testing.T, c BoltConfig) {
 	var out sync.Mutex
 	say := func(format string, args ...any) {
 		out.Lock()
@@ -182,7 +226,7 @@ func crashChild(t *testing.T) {
 		fmt.Printf(format+"\n", args...)
 	}
 	g, err := Open(os.Getenv("IDEM_FAULT_PATH"),
-		WithBolt(BoltConfig{LockTimeout: -1}), WithJanitor(JanitorConfig{Interval: time.Millisecond, Batch: 5, Pause: time.Microsecond}))
+		WithBolt(c), WithJanitor(JanitorConfig{Interval: time.Millisecond, Batch: 5, Pause: time.Microsecond}))
 	require.NoError(t, err)
 	var callers sync.WaitGroup
 	for caller := range 6 {

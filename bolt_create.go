@@ -14,6 +14,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/idembolt/idem/internal/journal"
 )
 
 // fileFormat is the format of the file as a whole; see docs/format.md.
@@ -149,7 +151,9 @@ func removeLeftovers(path string) {
 		return
 	}
 	for _, e := range entries {
-		if random, found := strings.CutPrefix(e.Name(), base+temporaryInfix); found && len(random) == 16 {
+		rest, _ := strings.CutPrefix(e.Name(), base)
+		rest = strings.TrimPrefix(rest, journal.Suffix)
+		if random, found := strings.CutPrefix(rest, temporaryInfix); found && len(random) == 16 && strings.HasPrefix(e.Name(), base) {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

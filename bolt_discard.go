@@ -33,17 +33,16 @@ func (s *BoltStore) Discard(ctx context.Context, key Key) error {
 
 // discard stages the removal of a record that cannot be decoded.
 func (p *planner) discard(key Key) error {
-	st := &staged{key: []byte(key.String()), rec: Record{Key: key}, fresh: true, damaged: true}
+	st := &staged{key: []byte(key.String()), rec: Record{Key: key}, damaged: true}
 	err := p.writer.store.engine.get(st.key, func(enc []byte) error {
-		st.size = len(enc)
+		st.oldSize = len(enc)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	p.staged[string(st.key)] = st
-	p.touch(st)
-	p.resize(st, 0)
+	p.remove(st)
 	return nil
 }
 

@@ -8,99 +8,9 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
-
-// engine is the durable state under a BoltStore and the one way to change it.
-// Everything above it (compare-and-swap, expiry, limits, the cache) works on
-// encoded records and does not know how they become durable.
-type engine interface {
-	// get calls fn with the newest durable encoded record of key, or nil. The
-	// bytes are valid only during the call.
-	get(key []byte, fn func(enc []byte) error) error
-	// scan calls fn for records whose key begins with prefix and is greater than
-	// after, in key order, until fn returns false. Bytes as for get.
-	scan(prefix, after []byte, fn func(key, enc []byte) bool) error
-	// annotate calls fn with the stored note of each key in turn, or nil.
-	annotate(keys []string, fn func(i int, enc []byte) error) error
-	// history calls fn with the counts of each hour, oldest first.
-	history(fn func(hour int64, enc []byte) error) error
-	// due returns up to limit entries of the expiry index whose time is within
-	// the stretch, oldest first, beginning behind the entry after. An entry is 8
-	// bytes time and the key. It may be out of date: the record has the last word.
-	due(stretch span, after []byte, limit int) ([][]byte, error)
-	// commit makes a batch durable, all of it or nothing, before it returns nil.
-	// On errNoSpace nothing was written and the engine goes on; on any other
-	// error the outcome is unknown and the engine must not be used any more.
-	commit(b *batch) error
-	// used is the number of bytes in use in the file.
-	used() int64
-	// close makes b durable if it is not nil, and releases the file.
-	close(b *batch) error
-}
-
-// errNoSpace is a commit that failed for want of space, with nothing written.
-var errNoSpace = errors.New("no space")
-
-// errOutcomeUnknown is a commit of which nobody knows whether it is on disk. It
-// also ends reads that would have seen it.
-var errOutcomeUnknown = errors.New("outcome unknown")
-
-// batch is one unit of durability.
-type batch struct {
-	changes []change
-	state   storeState
-	ledger  ledgerBatch
-}
-
-// change replaces or, with a nil enc, removes one record.
-type change struct {
-	key        []byte
-	enc        []byte
-	expires    int64 // of enc, in microseconds
-	oldExpires int64 // of the record it replaces; 0 if there was none
-	fresh      bool  // no successor of that record: its notes go with it
-	damaged    bool  // that record cannot be read
-}
-
-// storeState is kept with every commit.
-type storeState struct {
-	version     uint64    // highest ever given
-	clock       time.Time // highest ever seen
-	servedUntil time.Time // when a service was last known to be up; zero if never
-	records     int64
-	bytes       int64  // of encoded records
-	downtimes   []span // see storeClock
-}
-
-func (s storeState) encode() []byte {
-	var b []byte
-	for _, v := range []int64{int64(s.version), toMicros(s.clock), toMicros(s.servedUntil), s.records, s.bytes} {
-		b = binary.BigEndian.AppendUint64(b, uint64(v))
-	}
-	for _, d := range s.downtimes {
-		b = binary.BigEndian.AppendUint64(b, uint64(toMicros(d.from)))
-		b = binary.BigEndian.AppendUint64(b, uint64(toMicros(d.to)))
-	}
-	return b
-}
-
-func decodeStoreState(b []byte) (storeState, error) {
-	const fixed, each = 5 * 8, 2 * 8
-	if len(b) < fixed || (len(b)-fixed)%each != 0 {
-		return storeState{}, fmt.Errorf("%w: the store's state has %d bytes", ErrCorrupt, len(b))
-	}
-	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[8*i:])) }
-	s := storeState{
-		version: uint64(at(0)), clock: fromMicros(at(1)), servedUntil: fromMicros(at(2)), records: at(3), bytes: at(4),
-	}
-	for i := 5; 8*i < len(b); i += 2 {
-		s.downtimes = append(s.downtimes, span{fromMicros(at(i)), fromMicros(at(i + 1))})
-	}
-	return s, nil
-}
 
 // Bucket and key names of the file. Names that begin with "idem." are reserved.
 var (
@@ -130,6 +40,28 @@ type boltEngine struct {
 	stale   bool  // the freelist on disk is out of date: commits have left it out
 
 	reserved int64 // up to where in the file disk blocks have been set aside
+
+	state          storeState // of the last commit; guarded by writing
+	records, bytes atomic.Int64
+	version        atomic.Uint64 // highest in the file
+}
+
+// newBoltEngine returns the engine of an open file whose newest transaction is
+// on disk.
+func newBoltEngine(db *bolt.DB, file *os.File, id int64, state storeState) *boltEngine {
+	e := &boltEngine{db: db, file: file, state: state}
+	e.durable.Store(id)
+	e.records.Store(state.records)
+	e.bytes.Store(state.bytes)
+	e.version.Store(state.version)
+	return e
+}
+
+// mergedGeneration is the generation of the journal that the file has all of.
+func (e *boltEngine) mergedGeneration() uint64 {
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	return e.state.merged
 }
 
 // view runs fn in a read transaction of a durable state.
@@ -231,21 +163,44 @@ func expiryEntry(expires int64, key []byte) []byte {
 func (e *boltEngine) commit(b *batch) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
+	return e.update(func(tx *bolt.Tx, state *storeState) error {
+		if err := e.reserve(tx, b); err != nil {
+			return err
+		}
+		return b.apply(tx, state)
+	})
+}
+
+// update makes one synced transaction of fn, which brings the file's state up to
+// date; it is stored with it. The caller holds writing. Errors are those of
+// commit.
+func (e *boltEngine) update(fn func(tx *bolt.Tx, state *storeState) error) error {
+	if e.failed != nil {
+		return e.failed
+	}
 	before := e.durable.Load()
 	var id int64
+	state := e.state
 	err := guarded(func() error {
 		return e.db.Update(func(tx *bolt.Tx) error {
 			id = int64(tx.ID())
-			if err := e.reserve(tx, b); err != nil {
+			if err := fn(tx, &state); err != nil {
 				return err
 			}
-			return b.apply(tx)
+			return tx.Bucket(bucketMeta).Put(metaState, state.encode())
 		})
 	})
 	if err == nil {
 		e.durable.Store(id)
+		e.state = state
+		e.records.Store(state.records)
+		e.bytes.Store(state.bytes)
+		e.version.Store(state.version)
 		e.stale = e.db.NoFreelistSync
 		return nil
+	}
+	if errors.Is(err, errNothingToDo) {
+		return err
 	}
 	if isNoSpace(err) && !errors.Is(err, ErrCorrupt) && e.visible() == before {
 		return fmt.Errorf("%w: %w", errNoSpace, err)
@@ -267,34 +222,100 @@ func (e *boltEngine) visible() int64 {
 	return id
 }
 
-func (b *batch) apply(tx *bolt.Tx) error {
-	records, index, notes := tx.Bucket(bucketRecords), tx.Bucket(bucketExpiry), tx.Bucket(bucketNotes)
-	index.FillPercent = 0.9 // entries arrive nearly in order
+// apply makes the changes in a transaction, each only if it is newer than what
+// the file has, and brings the file's state up to date.
+func (b *batch) apply(tx *bolt.Tx, state *storeState) error {
 	for _, c := range b.changes {
-		var err error
-		if c.oldExpires != 0 && (c.enc == nil || c.oldExpires != c.expires) {
-			err = index.Delete(expiryEntry(c.oldExpires, c.key))
-		}
-		if c.damaged {
-			err = deleteEntries(index, c.key)
-		}
-		if (c.oldExpires != 0 || c.damaged) && c.fresh {
-			err = errors.Join(err, notes.Delete(c.key))
-		}
-		if c.enc == nil {
-			err = errors.Join(err, records.Delete(c.key))
-		} else {
-			err = errors.Join(err, records.Put(c.key, c.enc), index.Put(expiryEntry(c.expires, c.key), nil))
-		}
-		if err != nil {
+		if err := c.apply(tx, state); err != nil {
 			return err
 		}
 	}
-	if err := b.ledger.apply(tx); err != nil {
-		return err
+	if b.state.version >= state.version {
+		records, bytes, merged := state.records, state.bytes, state.merged
+		*state = b.state
+		state.records, state.bytes, state.merged = records, bytes, merged
 	}
-	return tx.Bucket(bucketMeta).Put(metaState, b.state.encode())
+	return b.ledger.apply(tx)
 }
+
+func (c *change) apply(tx *bolt.Tx, file *storeState) error {
+	records, index := tx.Bucket(bucketRecords), tx.Bucket(bucketExpiry)
+	index.FillPercent = 0.9 // entries arrive nearly in order
+	var err error
+	old, now := records.Get(c.key), headOf(c.enc)
+	if old != nil {
+		was := headOf(old)
+		if was.version >= c.version && !c.damaged && was.version <= file.version {
+			return nil // what has a version that was never given is damaged
+		}
+		file.records--
+		file.bytes -= int64(len(old))
+		switch {
+		case c.damaged:
+			err = deleteEntries(index, c.key)
+		case c.enc == nil || was.expires != now.expires:
+			err = index.Delete(expiryEntry(was.expires, c.key))
+		}
+		if c.fresh {
+			err = errors.Join(err, tx.Bucket(bucketNotes).Delete(c.key))
+		}
+	}
+	if c.enc == nil {
+		return errors.Join(err, records.Delete(c.key))
+	}
+	file.records++
+	file.bytes += int64(len(c.enc))
+	return errors.Join(err, records.Put(c.key, c.enc), index.Put(expiryEntry(now.expires, c.key), nil))
+}
+
+// removeExpired leaves everything to commits, which write the same file.
+func (e *boltEngine) removeExpired(keys []Key, _ func(*Record) bool) ([]Key, []Key, error) {
+	return nil, keys, nil
+}
+
+// removeDirect removes records that check finds expired in a transaction of its
+// own, except for those of which over says that something lies over them; over is
+// told whether the file has nothing to remove.
+func (e *boltEngine) removeDirect(keys []Key, check func(*Record) bool, over func(key []byte, gone bool) bool) (removed, rest []Key, bytes int64, err error) {
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	err = e.update(func(tx *bolt.Tx, state *storeState) error {
+		for _, key := range keys {
+			text := []byte(key.String())
+			enc := tx.Bucket(bucketRecords).Get(text)
+			rec, err := decodeRecord(text, enc, false)
+			gone := err != nil || !check(&rec) // or changed since it was looked up
+			switch {
+			case over(text, gone):
+				rest = append(rest, key)
+				continue
+			case gone:
+				continue
+			}
+			removed = append(removed, key)
+			bytes += int64(len(enc))
+			removal := change{key: text, version: rec.Version + 1, fresh: true}
+			if err := removal.apply(tx, state); err != nil {
+				return err
+			}
+		}
+		if len(removed) == 0 {
+			return errNothingToDo
+		}
+		return nil
+	})
+	if errors.Is(err, errNothingToDo) {
+		err = nil
+	}
+	return removed, rest, bytes, err
+}
+
+// errNothingToDo ends a transaction without a commit.
+var errNothingToDo = errors.New("nothing to do")
+
+func (e *boltEngine) unmerged() []overlaid { return nil }
+
+func (e *boltEngine) totals() (records, bytes int64) { return e.records.Load(), e.bytes.Load() }
 
 func (e *boltEngine) used() int64 {
 	var size int64

@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -23,16 +24,20 @@ func (s *BoltStore) Expire(ctx context.Context, limit int) (removed int, err err
 	return removed, nil
 }
 
-// expire removes up to limit records in one batch. It looks before it queues, so
-// that an idle round costs the writer nothing, and looks again in the batch.
+// expire removes up to limit records. It looks before it writes, so that an idle
+// round costs nothing, and looks again while it writes.
 func (s *BoltStore) expire(ctx context.Context, limit int) (int, error) {
 	keys, err := s.due(ctx, limit)
 	if err != nil || len(keys) == 0 {
 		return 0, err
 	}
-	removed := 0
+	removed, keys, err := s.removeExpired(ctx, keys)
+	if err != nil || len(keys) == 0 {
+		return removed, err
+	}
+	committed := 0
 	err = s.write(ctx, 0, func(p *planner) error {
-		removed = 0 // the plan may run again, alone
+		committed = 0 // the plan may run again, alone
 		for _, key := range keys {
 			st, err := p.lookup(key)
 			if err != nil {
@@ -40,15 +45,42 @@ func (s *BoltStore) expire(ctx context.Context, limit int) (int, error) {
 			}
 			if st.rec.Version != 0 && s.clock.expired(&st.rec, p.now) {
 				p.remove(st)
-				removed++
+				committed++
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return removed, err
 	}
-	return removed, nil
+	return removed + committed, nil
+}
+
+// removeExpired has the engine remove what it can beside the commits, and
+// returns the keys that need one.
+func (s *BoltStore) removeExpired(ctx context.Context, keys []Key) (int, []Key, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, nil, err
+	}
+	defer s.mu.RUnlock()
+	if s.writer == nil {
+		return 0, nil, ErrReadOnly
+	}
+	for _, key := range keys {
+		s.cache.write(key)
+	}
+	removed, rest, err := s.engine.removeExpired(keys, func(rec *Record) bool { return s.clock.expired(rec, s.clock.Now()) })
+	for _, key := range keys {
+		s.cache.wrote(key, nil)
+	}
+	for _, key := range removed {
+		s.ledger.forget(key)
+		s.watch.notify(key)
+	}
+	if errors.Is(err, errNoSpace) {
+		err = fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return len(removed), rest, s.readError(err)
 }
 
 // due returns the keys of up to limit expired records, oldest first. Records

@@ -121,10 +121,25 @@ func fullStore(t *testing.T, s *BoltStore, records, valueBytes int) {
 // file that cannot grow, and all acknowledged records must survive a restart.
 func TestDiskFull(t *testing.T) {
 	if isFaultChild(t) {
-		diskFull(t)
+		diskFull(t, BoltConfig{})
 		return
 	}
 	t.Parallel()
+	runDiskFull(t)
+}
+
+// TestDiskFullWithJournal is the same with a journal on that file system.
+func TestDiskFullWithJournal(t *testing.T) {
+	if isFaultChild(t) {
+		diskFull(t, WithJournal(BoltConfig{}))
+		return
+	}
+	t.Parallel()
+	runDiskFull(t)
+}
+
+func runDiskFull(t *testing.T) {
+	t.Helper()
 	cmd := faultChild(t, "IDEM_FAULT_PATH="+t.TempDir())
 	inMountNamespace(cmd)
 	out, err := cmd.CombinedOutput()
@@ -142,12 +157,12 @@ func inMountNamespace(cmd *exec.Cmd) {
 	}
 }
 
-func diskFull(t *testing.T) {
+func diskFull(t *testing.T, c BoltConfig) {
 	dir := os.Getenv("IDEM_FAULT_PATH")
 	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"))
 	path := filepath.Join(dir, "idem.db")
-	s := openFault(t, path, BoltConfig{})
+	s := openFault(t, path, c)
 	full := fillUp(t, s, 2000)
 	require.Greater(t, full, 30)
 	_, err := s.Create(t.Context(), completed("more", faultValue(0, 50_000)))
@@ -157,7 +172,8 @@ func diskFull(t *testing.T) {
 	requireAll(t, s, 0, full, 2000)
 
 	_ = s.Close() // may fail to write the freelist, but must let go of the file
-	s = openFault(t, path, BoltConfig{LockTimeout: -1})
+	c.LockTimeout = -1
+	s = openFault(t, path, c)
 	requireAll(t, s, 0, full, 2000)
 	expired, err := s.Expire(t.Context(), 10_000) // in one commit it would need more pages than are free
 	require.NoError(t, err)

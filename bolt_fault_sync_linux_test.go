@@ -33,6 +33,7 @@ func hookWrites(t *testing.T, db *bolt.DB, wrap func(next pwrite, b []byte, off 
 // meta page itself is written, so that readers of the map could see it.
 type syncFault struct {
 	fired  atomic.Bool
+	over   atomic.Bool
 	writes atomic.Int64 // since it fired
 	repair func()       // gives the store its file back
 }
@@ -51,7 +52,7 @@ func failMetaSync(t *testing.T, s *BoltStore, n int) *syncFault {
 			f.writes.Add(1)
 		}
 		done, err := next(b, off)
-		if off < 2*page {
+		if off < 2*page && !f.over.Load() {
 			if n--; n == 0 {
 				if err := unix.Dup3(int(write.Fd()), fd, unix.O_CLOEXEC); err != nil {
 					t.Errorf("dup3: %v", err)
@@ -62,6 +63,7 @@ func failMetaSync(t *testing.T, s *BoltStore, n int) *syncFault {
 		return done, err
 	})
 	f.repair = func() {
+		f.over.Store(true)
 		require.NoError(t, unix.Dup3(saved, fd, unix.O_CLOEXEC))
 		require.NoError(t, unix.Close(saved))
 		require.NoError(t, read.Close())

@@ -49,11 +49,12 @@ func (s *BoltStore) Info(ctx context.Context) (BoltInfo, error) {
 	if err != nil {
 		return BoltInfo{}, s.readError(err)
 	}
+	records, bytes := s.engine.totals()
 	now := s.clock.Now()
 	info := BoltInfo{
 		Path: s.path, ID: hex.EncodeToString(s.file.id[:]), Format: fileFormat, Created: s.file.created,
-		Mode: stat.Mode().Perm(), FileBytes: stat.Size(), UsedBytes: s.engine.used(), RecordBytes: state.bytes,
-		Records: state.records, Version: state.version, Now: now, Ahead: max(0, now.Sub(s.config.wall()).Round(time.Second)),
+		Mode: stat.Mode().Perm(), FileBytes: stat.Size(), UsedBytes: s.engine.used(), RecordBytes: bytes,
+		Records: records, Version: state.version, Now: now, Ahead: max(0, now.Sub(s.config.wall()).Round(time.Second)),
 	}
 	if now.Before(s.clock.graceUntil) {
 		info.GraceUntil = s.clock.graceUntil

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -113,6 +114,45 @@ func (l *ledger) forget(key Key) {
 	delete(l.notes, key)
 }
 
+// add adds a later batch.
+func (b *ledgerBatch) add(later ledgerBatch) {
+	if b.empty() {
+		*b = ledgerBatch{notes: maps.Clone(later.notes), hours: maps.Clone(later.hours)}
+		return
+	}
+	for key, n := range later.notes {
+		if b.notes == nil {
+			b.notes = make(map[Key]note)
+		}
+		b.notes[key] = b.notes[key].plus(n)
+	}
+	for hour, counts := range later.hours {
+		if b.hours == nil {
+			b.hours = make(map[int64]hourCounts)
+		}
+		b.hours[hour] = b.hours[hour].plus(counts)
+	}
+}
+
+func (n note) plus(later note) note {
+	return note{
+		replays:    n.replays + later.replays,
+		lastReplay: max(n.lastReplay, later.lastReplay),
+		mismatches: mismatches{n.mismatches.count + later.mismatches.count, n.mismatches.seen | later.mismatches.seen},
+	}
+}
+
+func (c hourCounts) plus(later hourCounts) hourCounts {
+	sum := maps.Clone(c)
+	if sum == nil {
+		sum = make(hourCounts, len(later))
+	}
+	for name, n := range later {
+		sum[name] += n
+	}
+	return sum
+}
+
 func (b ledgerBatch) empty() bool { return len(b.notes)+len(b.hours) == 0 }
 
 // apply adds the batch to what is stored. Notes of records that are gone are
@@ -125,11 +165,7 @@ func (b ledgerBatch) apply(tx *bolt.Tx) error {
 			continue
 		}
 		old, _ := decodeNote(notes.Get(k)) // counts are best effort: damaged ones begin anew
-		n.replays += old.replays
-		n.lastReplay = max(n.lastReplay, old.lastReplay)
-		n.mismatches.count += old.mismatches.count
-		n.mismatches.seen |= old.mismatches.seen
-		if err := notes.Put(k, n.encode()); err != nil {
+		if err := notes.Put(k, old.plus(n).encode()); err != nil {
 			return err
 		}
 	}
@@ -145,10 +181,7 @@ func (b ledgerBatch) applyHours(history *bolt.Bucket) error {
 				sum = make(hourCounts) // best effort: damaged counts begin anew
 			}
 		}
-		for name, n := range counts {
-			sum[name] += n
-		}
-		enc, err := json.Marshal(sum)
+		enc, err := json.Marshal(sum.plus(counts))
 		if err != nil {
 			return err
 		}

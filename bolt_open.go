@@ -192,29 +192,41 @@ func (s *BoltStore) load() error {
 			return err
 		})
 	})
+	if err == nil {
+		// The last holder may have died between writing a commit and syncing it,
+		// or between giving the file its name and syncing that.
+		err = s.syncFile()
+	}
+	if err == nil && !s.config.ReadOnly {
+		err = s.prepareToWrite()
+	}
 	if err != nil {
 		return err
 	}
-	s.clock = newStoreClock(s.config.wall(), state, s.config.Grace, s.config.Visitor)
-	e := &boltEngine{db: s.db, file: s.handle}
-	e.durable.Store(id)
-	s.engine = e
-	if s.config.engine != nil {
-		s.engine = s.config.engine(e)
-	}
-	// The last holder may have died between writing a commit and syncing it, or
-	// between giving the file its name and syncing that.
-	if err := s.syncFile(); err != nil || s.config.ReadOnly {
+	if s.engine, state, err = s.openEngine(newBoltEngine(s.db, s.handle, id, state)); err != nil {
 		return err
 	}
+	if s.config.engine != nil {
+		s.engine = s.config.engine(s.engine)
+	}
+	s.clock = newStoreClock(s.config.wall(), state, s.config.Grace, s.config.Visitor)
+	if !s.config.ReadOnly {
+		s.writer = newWriter(s, state)
+	}
+	return nil
+}
+
+// prepareToWrite brings a file that was opened for writing into order.
+func (s *BoltStore) prepareToWrite() error {
 	// An empty transaction, rolled back, makes bbolt count its free pages.
-	if err := guarded(func() error {
+	err := guarded(func() error {
 		tx, err := s.db.Begin(true)
 		if err != nil {
 			return err
 		}
 		return tx.Rollback()
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if s.config.Visitor {
@@ -222,7 +234,6 @@ func (s *BoltStore) load() error {
 	} else {
 		removeLeftovers(s.path)
 	}
-	s.writer = newWriter(s, state)
 	return nil
 }
 

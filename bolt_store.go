@@ -233,8 +233,11 @@ func (s *BoltStore) annotate(keys []string, rec func(i int) *Record) error {
 
 // full refuses a new key when a limit is reached.
 func (s *BoltStore) full(p *planner) error {
-	if limit := s.config.MaxRecords; limit > 0 && p.state.records >= limit {
-		return fmt.Errorf("%w: it holds %d records, the limit is %d", ErrFull, p.state.records, limit)
+	if limit := s.config.MaxRecords; limit > 0 {
+		records, _ := s.engine.totals()
+		if records += p.added; records >= limit {
+			return fmt.Errorf("%w: it holds %d records, the limit is %d", ErrFull, records, limit)
+		}
 	}
 	if limit := s.config.MaxBytes; limit > 0 {
 		if used := s.engine.used(); used >= limit {

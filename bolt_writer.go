@@ -13,6 +13,8 @@ const (
 	// maxBatchOps and maxBatchBytes bound what one commit takes from the queue.
 	maxBatchOps   = 1024
 	maxBatchBytes = 8 << 20
+	// writeOverhead is roughly what an operation takes beside its value.
+	writeOverhead = 256
 )
 
 // writeOp is one change on its way through the writer.
@@ -95,13 +97,14 @@ func (w *writer) run() {
 // gather takes what is queued, without waiting for more.
 func (w *writer) gather(first *writeOp) []*writeOp {
 	var ops []*writeOp
+	limit := int(min(maxBatchBytes, w.store.config.SegmentBytes/2)) // what fits into a segment of the journal takes one write
 	bytes := 0
 	for op := first; ; {
 		if op.took.CompareAndSwap(false, true) {
 			ops = append(ops, op)
-			bytes += op.size
+			bytes += op.size + writeOverhead
 		}
-		if len(ops) >= maxBatchOps || bytes >= maxBatchBytes {
+		if len(ops) >= maxBatchOps || bytes >= limit {
 			return ops
 		}
 		select {
@@ -181,6 +184,7 @@ type planner struct {
 	writer *writer
 	now    time.Time
 	state  storeState
+	added  int64 // records added less records removed, so far
 	staged map[string]*staged
 	order  []*staged
 }
@@ -188,10 +192,10 @@ type planner struct {
 // staged is the newest state of one key within the batch.
 type staged struct {
 	key     []byte
-	before  Record // as durable; zero Version if there was none
+	oldSize int    // of the encoded record that is durable; 0 if there is none
 	rec     Record // zero Version if deleted or never there
-	size    int    // of the encoded rec; 0 if there is none
 	enc     []byte // of a changed rec; nil if deleted
+	removal uint64 // version of the last removal
 	changed bool
 	fresh   bool // a new record, not the next version of before
 	damaged bool // what is durable cannot be read
@@ -210,8 +214,8 @@ func (p *planner) lookup(key Key) (*staged, error) {
 			return nil
 		}
 		var err error
-		st.before, err = decodeRecord(st.key, enc, true)
-		st.rec, st.size = st.before, len(enc)
+		st.rec, err = decodeRecord(st.key, enc, true)
+		st.oldSize = len(enc)
 		return err
 	})
 	if err != nil {
@@ -238,27 +242,19 @@ func (p *planner) put(st *staged, rec Record) Record {
 	rec.Replays, rec.LastReplayAt, rec.Mismatches, rec.DistinctMismatches = 0, time.Time{}, 0, 0
 	st.enc = encodeRecord(st.key, &rec)
 	rec.Size = len(st.enc)
+	if st.rec.Version == 0 {
+		p.added++
+	}
 	st.rec = rec
-	p.resize(st, len(st.enc))
 	return rec
 }
 
+// remove stages the removal of a record under a version of its own.
 func (p *planner) remove(st *staged) {
 	p.touch(st)
-	st.rec, st.enc, st.fresh = Record{Key: st.rec.Key}, nil, true
-	p.resize(st, 0)
-}
-
-// resize keeps the store's totals.
-func (p *planner) resize(st *staged, size int) {
-	if st.size == 0 {
-		p.state.records++
-	}
-	if size == 0 {
-		p.state.records--
-	}
-	p.state.bytes += int64(size - st.size)
-	st.size = size
+	p.state.version++
+	p.added--
+	st.rec, st.enc, st.fresh, st.removal = Record{Key: st.rec.Key}, nil, true, p.state.version
 }
 
 func (p *planner) touch(st *staged) {
@@ -272,11 +268,10 @@ func (p *planner) touch(st *staged) {
 func (p *planner) batch() *batch {
 	b := &batch{}
 	for _, st := range p.order {
-		c := change{key: st.key, enc: st.enc, expires: toMicros(st.rec.ExpiresAt), fresh: st.fresh, damaged: st.damaged}
-		if st.before.Version != 0 {
-			c.oldExpires = toMicros(st.before.ExpiresAt)
-		}
-		b.changes = append(b.changes, c)
+		b.changes = append(b.changes, change{
+			key: st.key, enc: st.enc, version: max(st.rec.Version, st.removal), oldSize: st.oldSize, fresh: st.fresh,
+			damaged: st.damaged,
+		})
 	}
 	p.state.clock = p.now
 	if !p.writer.store.config.Visitor {

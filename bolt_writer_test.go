@@ -95,13 +95,25 @@ func TestIdleRoundsWriteNothing(t *testing.T) {
 	})
 }
 
+// boltEngineOf is the engine of the bbolt file, whatever lies over it.
+func boltEngineOf(s *BoltStore) *boltEngine {
+	switch e := s.engine.(type) {
+	case *journalEngine:
+		return e.file
+	case *faultEngine:
+		return boltEngineOf(&BoltStore{engine: e.engine})
+	default:
+		return e.(*boltEngine)
+	}
+}
+
 // TestViewWaitsForTheSync injects the moment between the write of a meta page
 // and its sync, by holding the engine's durable mark back: a reader must not be
 // shown the transaction until the mark moves.
 func TestViewWaitsForTheSync(t *testing.T) {
 	t.Parallel()
 	s := openFault(t, faultFile(t, 1, 10), BoltConfig{})
-	e := s.engine.(*boltEngine)
+	e := boltEngineOf(s)
 	newest := int64(txid(t, s))
 	e.writing.Lock() // as a commit does
 	e.durable.Store(newest - 1)

@@ -72,6 +72,10 @@ var (
 	// ErrCorrupt is returned when stored bytes are damaged. The file is kept as
 	// it is. It never means "absent".
 	ErrCorrupt = errors.New("stored data is damaged")
+	// ErrJournal is returned on opening when the journal beside the file does not
+	// belong to it or does not continue it: the file is an older copy. Both are
+	// left as they are.
+	ErrJournal = errors.New("the journal does not continue the file")
 	// ErrFormat is returned when the file or a record was written in a format
 	// that this build does not know.
 	ErrFormat = errors.New("unknown format")

@@ -111,6 +111,12 @@ func TestStoresAreLinearizable(t *testing.T) {
 			c.CacheBytes = 4 << 10
 			return openConforming(t, c)
 		}},
+		{"journal", func(t *testing.T) idem.Store { return openConforming(t, idem.WithJournal(patientBolt)) }},
+		{"journal without a cache", func(t *testing.T) idem.Store {
+			c := patientBolt
+			c.CacheBytes = -1
+			return openConforming(t, idem.WithJournal(c))
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

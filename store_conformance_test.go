@@ -38,10 +38,30 @@ func TestBoltStoreConformsInBubble(t *testing.T) {
 
 func TestBoltStoreConformsReopened(t *testing.T) {
 	t.Parallel()
-	idemtest.ExerciseReopen(t, func(t *testing.T) (idem.Store, func() idem.Store) {
+	idemtest.ExerciseReopen(t, reopening(patientBolt))
+}
+
+func TestJournalConforms(t *testing.T) {
+	t.Parallel()
+	idemtest.Exercise(t, func(t *testing.T) idem.Store { return openConforming(t, idem.WithJournal(patientBolt)) })
+}
+
+func TestJournalConformsInBubble(t *testing.T) {
+	t.Parallel()
+	idemtest.Exercise(t, func(t *testing.T) idem.Store { return openConforming(t, idem.WithJournal(patientBolt)) }, idemtest.InBubble())
+}
+
+func TestJournalConformsReopened(t *testing.T) {
+	t.Parallel()
+	idemtest.ExerciseReopen(t, reopening(idem.WithJournal(patientBolt)))
+}
+
+// reopening returns a factory of stores that can be closed and opened again.
+func reopening(c idem.BoltConfig) func(t *testing.T) (idem.Store, func() idem.Store) {
+	return func(t *testing.T) (idem.Store, func() idem.Store) {
 		path := filepath.Join(t.TempDir(), "reopened.db")
 		open := func() *idem.BoltStore {
-			s, err := idem.OpenBoltStore(t.Context(), path, patientBolt)
+			s, err := idem.OpenBoltStore(t.Context(), path, c)
 			require.NoError(t, err)
 			return s
 		}
@@ -52,7 +72,7 @@ func TestBoltStoreConformsReopened(t *testing.T) {
 			s = open()
 			return s
 		}
-	})
+	}
 }
 
 func TestTransientStoreConforms(t *testing.T) {

@@ -32,6 +32,7 @@ func (r modelRecord) live() bool { return !r.expired || r.state == idem.Processi
 type boltMachine struct {
 	ctx     context.Context
 	path    string
+	config  idem.BoltConfig
 	store   *idem.BoltStore
 	records map[string]modelRecord // expired ones that were not removed included
 	highest map[string]uint64      // version each key ever had
@@ -44,6 +45,7 @@ func TestBoltStoreFollowsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &boltMachine{
 			ctx: t.Context(), path: filepath.Join(t.TempDir(), "model.db"),
+			config:  idem.BoltConfig{Grace: -1, CacheBytes: 2 << 10},
 			records: map[string]modelRecord{}, highest: map[string]uint64{},
 		}
 		m.open(rt)
@@ -66,7 +68,7 @@ func TestBoltStoreFollowsModel(t *testing.T) {
 
 func (m *boltMachine) open(rt *rapid.T) {
 	var err error
-	m.store, err = idem.OpenBoltStore(m.ctx, m.path, idem.BoltConfig{Grace: -1, CacheBytes: 2 << 10})
+	m.store, err = idem.OpenBoltStore(m.ctx, m.path, m.config)
 	require.NoError(rt, err)
 }
 
