@@ -180,9 +180,20 @@ func (r *Record) isWriteOf(end *Record) bool {
 		r.Note == end.Note && bytes.Equal(r.Value, end.Value)
 }
 
+// swap writes an end as durably as the policy asks for. An end that a person may
+// have to settle is worth a sync.
+func (a *Attempt) swap(ctx context.Context, version uint64, end Record) (Record, error) {
+	if a.call.policy.Durability == Relaxed && end.State != Interrupted {
+		if store, ok := a.guard.store.(RelaxedStore); ok {
+			return store.SwapRelaxed(ctx, version, end)
+		}
+	}
+	return a.guard.store.Swap(ctx, version, end)
+}
+
 func (a *Attempt) write(ctx context.Context, version uint64, end Record, release bool) (Record, error) {
 	if !release {
-		return a.guard.store.Swap(ctx, version, end)
+		return a.swap(ctx, version, end)
 	}
 	err := a.guard.store.Delete(ctx, end.Key, version)
 	current := end

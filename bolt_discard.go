@@ -16,19 +16,19 @@ func (s *BoltStore) Discard(ctx context.Context, key Key) error {
 	if err := key.Validate(); err != nil {
 		return err
 	}
-	return s.write(ctx, 0, func(p *planner) error {
-		_, err := p.lookup(key)
+	_, err := s.write(ctx, &writeOp{plan: func(p *planner) (Record, error) {
+		st, err := p.lookup(key)
 		switch {
 		case isFault(err):
-			return err
+			return Record{}, err
 		case err != nil:
-			return p.discard(key)
+			return Record{}, p.discard(key)
+		case st.rec.Version == 0:
+			return Record{}, ErrNotFound
 		}
-		if st, _ := p.lookup(key); st.rec.Version == 0 {
-			return ErrNotFound
-		}
-		return fmt.Errorf("%w: the record of %q can be read: delete it by its version", ErrConflict, key.String())
-	})
+		return Record{}, fmt.Errorf("%w: the record of %q can be read: delete it by its version", ErrConflict, key.String())
+	}})
+	return err
 }
 
 // discard stages the removal of a record that cannot be decoded.

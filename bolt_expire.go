@@ -36,20 +36,20 @@ func (s *BoltStore) expire(ctx context.Context, limit int) (int, error) {
 		return removed, err
 	}
 	committed := 0
-	err = s.write(ctx, 0, func(p *planner) error {
+	_, err = s.write(ctx, &writeOp{plan: func(p *planner) (Record, error) {
 		committed = 0 // the plan may run again, alone
 		for _, key := range keys {
 			st, err := p.lookup(key)
 			if err != nil {
-				return err
+				return Record{}, err
 			}
 			if st.rec.Version != 0 && s.clock.expired(&st.rec, p.now) {
 				p.remove(st)
 				committed++
 			}
 		}
-		return nil
-	})
+		return Record{}, nil
+	}})
 	if err != nil {
 		return removed, err
 	}

@@ -16,6 +16,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	"github.com/idembolt/idem/internal/fileid"
 	"github.com/idembolt/idem/internal/flockinfo"
 	"github.com/idembolt/idem/internal/pagewalk"
 )
@@ -115,9 +116,14 @@ func (s *BoltStore) open() error {
 		return openError(s.path, err)
 	}
 	s.db.AllocSize = 1 << 20 // the file grows in steps of this size
-	if s.opened, err = s.handle.Stat(); err != nil {
+	if s.opened, err = fileid.Open(s.handle); err != nil {
 		return err
 	}
+	info, err := s.handle.Stat()
+	if err != nil {
+		return err
+	}
+	s.mode = info.Mode().Perm()
 	if s.checkIdentity() != nil {
 		return errTryAgain
 	}
@@ -186,7 +192,7 @@ func (s *BoltStore) load() error {
 		return s.db.View(func(tx *bolt.Tx) (err error) {
 			id = int64(tx.ID())
 			s.file, state, err = readMeta(tx)
-			if size := s.opened.Size(); err == nil && size < tx.Size() {
+			if size := s.opened.Size; err == nil && size < tx.Size() {
 				err = fmt.Errorf("%w: the file is cut short, %d bytes of %d are there", ErrCorrupt, size, tx.Size())
 			}
 			return err
@@ -253,11 +259,11 @@ func (s *BoltStore) syncFile() error {
 // checkMode refuses a file that other users can read or write, if asked to.
 func (s *BoltStore) checkMode() error {
 	if s.config.RequirePrivate && s.wideMode() {
-		return fmt.Errorf("%w: %s has mode %04o, make it 0600", ErrInsecure, s.path, s.opened.Mode().Perm())
+		return fmt.Errorf("%w: %s has mode %04o, make it 0600", ErrInsecure, s.path, s.mode)
 	}
 	return nil
 }
 
 func (s *BoltStore) wideMode() bool {
-	return runtime.GOOS != "windows" && s.opened.Mode().Perm()&0o077 != 0
+	return runtime.GOOS != "windows" && s.mode&0o077 != 0
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -13,12 +14,14 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/idembolt/idem/internal/fileid"
 	"github.com/idembolt/idem/internal/procid"
 )
 
 var (
 	_ Store         = (*BoltStore)(nil)
 	_ Waiter        = (*BoltStore)(nil)
+	_ RelaxedStore  = (*BoltStore)(nil)
 	_ Liveness      = (*BoltStore)(nil)
 	_ Clock         = (*BoltStore)(nil)
 	_ SecretKeeper  = (*BoltStore)(nil)
@@ -47,7 +50,8 @@ type BoltStore struct {
 	config      BoltConfig
 	incarnation string
 	file        fileMeta
-	opened      os.FileInfo  // of the file that is open
+	opened      fileid.File  // the file that is open
+	mode        fs.FileMode  // of it, the permission bits
 	fileSize    atomic.Int64 // the largest seen: bbolt never makes a file smaller
 	handle      *os.File
 	db          *bolt.DB
@@ -104,55 +108,49 @@ func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
 	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
-	var stored Record
-	err := s.write(ctx, len(rec.Value), func(p *planner) error {
-		stored = Record{} // the plan may run again, alone
+	return s.write(ctx, &writeOp{size: len(rec.Value), plan: func(p *planner) (Record, error) {
 		st, live, err := p.live(rec.Key)
 		if err != nil {
-			return err
+			return Record{}, err
 		}
 		if live {
-			stored = st.rec.clone()
-			return ErrConflict
+			return st.rec.clone(), ErrConflict
 		}
 		if err := s.full(p); err != nil {
-			return err
+			return Record{}, err
 		}
 		st.fresh = true
-		stored = p.put(st, rec)
-		return nil
-	})
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return Record{}, err
-	}
-	return stored, err
+		return p.put(st, rec), nil
+	}})
 }
 
 // Swap implements Store.
 func (s *BoltStore) Swap(ctx context.Context, version uint64, rec Record) (Record, error) {
+	return s.swap(ctx, version, rec, false)
+}
+
+// SwapRelaxed implements RelaxedStore. The change is made durable together with
+// the next one that is not relaxed, or after 2 ms.
+func (s *BoltStore) SwapRelaxed(ctx context.Context, version uint64, rec Record) (Record, error) {
+	return s.swap(ctx, version, rec, true)
+}
+
+func (s *BoltStore) swap(ctx context.Context, version uint64, rec Record, relaxed bool) (Record, error) {
 	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
-	var stored Record
-	err := s.write(ctx, len(rec.Value), func(p *planner) error {
-		stored = Record{} // the plan may run again, alone
+	return s.write(ctx, &writeOp{size: len(rec.Value), relaxed: relaxed, plan: func(p *planner) (Record, error) {
 		st, live, err := p.live(rec.Key)
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return Record{}, err
+		case !live:
+			return Record{}, ErrConflict
+		case st.rec.Version != version:
+			return st.rec.clone(), ErrConflict
 		}
-		if !live || st.rec.Version != version {
-			if live {
-				stored = st.rec.clone()
-			}
-			return ErrConflict
-		}
-		stored = p.put(st, rec)
-		return nil
-	})
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return Record{}, err
-	}
-	return stored, err
+		return p.put(st, rec), nil
+	}})
 }
 
 // Delete implements Store.
@@ -160,19 +158,20 @@ func (s *BoltStore) Delete(ctx context.Context, key Key, version uint64) error {
 	if err := key.Validate(); err != nil {
 		return err // its text form could be that of a valid key
 	}
-	return s.write(ctx, 0, func(p *planner) error {
+	_, err := s.write(ctx, &writeOp{plan: func(p *planner) (Record, error) {
 		st, live, err := p.live(key)
 		switch {
 		case err != nil:
-			return err
+			return Record{}, err
 		case !live:
-			return ErrNotFound
+			return Record{}, ErrNotFound
 		case st.rec.Version != version:
-			return ErrConflict
+			return Record{}, ErrConflict
 		}
 		p.remove(st)
-		return nil
-	})
+		return Record{}, nil
+	}})
+	return err
 }
 
 // Get implements Store.
@@ -272,15 +271,15 @@ func (s *BoltStore) usable() error {
 	return nil
 }
 
-func (s *BoltStore) write(ctx context.Context, size int, plan func(*planner) error) error {
+func (s *BoltStore) write(ctx context.Context, op *writeOp) (Record, error) {
 	if err := s.enter(ctx); err != nil {
-		return err
+		return Record{}, err
 	}
 	defer s.mu.RUnlock()
 	if s.writer == nil {
-		return ErrReadOnly
+		return Record{}, ErrReadOnly
 	}
-	return s.writer.do(ctx, size, plan)
+	return s.writer.do(ctx, op)
 }
 
 // poison makes every later call fail with the cause and returns the error for
@@ -306,16 +305,16 @@ func (s *BoltStore) readError(err error) error {
 // if they had never been there.
 func (s *BoltStore) checkIdentity() error {
 	largest := s.fileSize.Load() // before looking: the file may be growing now
-	now, err := os.Lstat(s.path)
+	now, err := fileid.At(s.path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the file was removed: %w", err)
-	case !os.SameFile(now, s.opened):
+	case !now.Same(s.opened):
 		return errors.New("the file was replaced by another one")
-	case now.Size() < largest:
-		return fmt.Errorf("%w: the file was cut short, from %d bytes to %d", ErrCorrupt, largest, now.Size())
+	case now.Size < largest:
+		return fmt.Errorf("%w: the file was cut short, from %d bytes to %d", ErrCorrupt, largest, now.Size)
 	}
-	for largest < now.Size() && !s.fileSize.CompareAndSwap(largest, now.Size()) {
+	for largest < now.Size && !s.fileSize.CompareAndSwap(largest, now.Size) {
 		largest = s.fileSize.Load()
 	}
 	return nil
@@ -331,8 +330,9 @@ func (s *BoltStore) Close() error {
 		return nil
 	}
 	var last *batch
+	var lost error // what was put off
 	if s.writer != nil {
-		s.writer.close()
+		lost = s.writer.close()
 		last = s.writer.lastBatch()
 	}
 	s.closed = true
@@ -346,5 +346,5 @@ func (s *BoltStore) Close() error {
 	if errors.Is(err, errNoSpace) {
 		err = fmt.Errorf("%w: %w", ErrFull, err)
 	}
-	return err
+	return errors.Join(lost, err)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ func TestFullDiskDuringMerge(t *testing.T) {
 		require.NoError(t, err)
 		script := newDiskScript(s)
 		require.NoError(t, script.run(t, 200))
+		time.Sleep(time.Minute) // until nothing is being merged
 		gate.full.Store(true)
 		n := 0
 		for ; err == nil; n++ {

@@ -31,7 +31,28 @@ type Policy struct {
 	// OnInterrupted decides what a call does that finds an interrupted attempt.
 	// The zero value is FailClosed().
 	OnInterrupted Recovery
+	// Durability is what a call waits for before it returns the result of its
+	// function. The zero value is Strict.
+	Durability Durability
 }
+
+// Durability is what a call waits for when its function has returned. The claim
+// is always durable before the function runs, so neither value lets work be done
+// twice unnoticed.
+type Durability int
+
+const (
+	// Strict: the result is durable before the call returns. A crash after that
+	// loses nothing.
+	Strict Durability = iota
+	// Relaxed: the call returns while the result waits a few milliseconds for the
+	// next sync, which it shares. That is about half the cost of a short function.
+	// A crash in between shows as an interrupted attempt, never as one that has
+	// not happened: OnInterrupted decides, although the caller has seen a result.
+	// Until then repeats find the attempt in progress. Attempts that release the
+	// key or end interrupted are recorded strictly.
+	Relaxed
+)
 
 // Presets. They are values to copy, not to change.
 var (
@@ -61,6 +82,8 @@ func (p Policy) Validate() error {
 		return broken("Retention", "must be longer than RetryWindow (%s), it is %s: a late retry would run again", p.RetryWindow, p.Retention)
 	case p.Lease < MinLease:
 		return broken("Lease", "must be at least %s, it is %s", MinLease, p.Lease)
+	case p.Durability != Strict && p.Durability != Relaxed:
+		return broken("Durability", "must be Strict or Relaxed, it is %d", p.Durability)
 	case p.Lease > MaxRetention:
 		return broken("Lease", "must be at most %s, it is %s", MaxRetention, p.Lease)
 	}

@@ -87,6 +87,16 @@ type Waiter interface {
 	Watch(key Key) (changed <-chan struct{}, stop func())
 }
 
+// RelaxedStore is implemented by stores that can let a caller go on before a
+// change is durable. With others Relaxed means Strict.
+type RelaxedStore interface {
+	// SwapRelaxed is Swap that returns when the change is checked and accepted.
+	// It is durable a few milliseconds later, and Close makes it so. If the
+	// process dies or the write fails before that, it was never made. Nobody
+	// reads it or is told of it before it is durable.
+	SwapRelaxed(ctx context.Context, version uint64, rec Record) (Record, error)
+}
+
 // Liveness is implemented by stores that can tell whether the owner of a
 // Processing record still lives. Where a store cannot, only the lease counts.
 type Liveness interface {

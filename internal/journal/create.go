@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/idembolt/idem/internal/fileid"
 )
 
 // The header is written once, when the file is made.
@@ -49,7 +51,7 @@ func Create(path string, c Config, merged uint64) (*Journal, error) {
 	if err := errors.Join(fill(f, &c), c.Sync(f)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	opened, err := f.Stat()
+	opened, err := fileid.Open(f)
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}

@@ -19,6 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/idembolt/idem/internal/fileid"
 )
 
 // Errors.
@@ -67,7 +69,7 @@ func (c Config) withDefaults() Config {
 // Journal is open for appending. It is not safe for concurrent use.
 type Journal struct {
 	file   *os.File
-	opened os.FileInfo // of that file
+	opened fileid.File
 	path   string
 	config Config
 	buf    []byte
@@ -84,11 +86,11 @@ func (j *Journal) Path() string { return j.path }
 // CheckIdentity returns an error if the path does not name the open file any
 // more: what is written to it would be lost with the process.
 func (j *Journal) CheckIdentity() error {
-	now, err := os.Lstat(j.path)
+	now, err := fileid.At(j.path)
 	if err != nil {
 		return fmt.Errorf("the journal was removed: %w", err)
 	}
-	if !os.SameFile(now, j.opened) {
+	if !now.Same(j.opened) {
 		return errors.New("the journal was replaced by another file")
 	}
 	return nil
