@@ -27,6 +27,10 @@ var (
 	metaState   = []byte("state")
 )
 
+// indexFill is how full pages of the expiry index are made: entries arrive nearly
+// in order.
+const indexFill = 0.9
+
 // boltEngine commits every batch in one synced bbolt transaction.
 type boltEngine struct {
 	db   *bolt.DB
@@ -163,7 +167,7 @@ func expiryEntry(expires int64, key []byte) []byte {
 func (e *boltEngine) commit(b *batch) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
-	return e.update(func(tx *bolt.Tx, state *storeState) error {
+	return e.update(false, func(tx *bolt.Tx, state *storeState) error {
 		if err := e.reserve(tx, b); err != nil {
 			return err
 		}
@@ -174,7 +178,10 @@ func (e *boltEngine) commit(b *batch) error {
 // update makes one synced transaction of fn, which brings the file's state up to
 // date; it is stored with it. The caller holds writing. Errors are those of
 // commit.
-func (e *boltEngine) update(fn func(tx *bolt.Tx, state *storeState) error) error {
+//
+// harmless says that readers need not wait for the sync: what they see is durable
+// in the journal, or lacks what has expired.
+func (e *boltEngine) update(harmless bool, fn func(tx *bolt.Tx, state *storeState) error) error {
 	if e.failed != nil {
 		return e.failed
 	}
@@ -186,6 +193,9 @@ func (e *boltEngine) update(fn func(tx *bolt.Tx, state *storeState) error) error
 			id = int64(tx.ID())
 			if err := fn(tx, &state); err != nil {
 				return err
+			}
+			if harmless {
+				e.durable.Store(id)
 			}
 			return tx.Bucket(bucketMeta).Put(metaState, state.encode())
 		})
@@ -203,6 +213,7 @@ func (e *boltEngine) update(fn func(tx *bolt.Tx, state *storeState) error) error
 		return err
 	}
 	if isNoSpace(err) && !errors.Is(err, ErrCorrupt) && e.visible() == before {
+		e.durable.Store(before) // the next transaction has the same id
 		return fmt.Errorf("%w: %w", errNoSpace, err)
 	}
 	e.failed = fmt.Errorf("%w: %w", errOutcomeUnknown, err)
@@ -230,30 +241,44 @@ func (b *batch) apply(tx *bolt.Tx, state *storeState) error {
 			return err
 		}
 	}
-	if b.state.version >= state.version {
-		records, bytes, merged := state.records, state.bytes, state.merged
-		*state = b.state
-		state.records, state.bytes, state.merged = records, bytes, merged
-	}
+	state.follow(b.state)
 	return b.ledger.apply(tx)
 }
 
+// follow takes over a newer state, except for what only the file knows of itself.
+func (s *storeState) follow(newer storeState) {
+	if newer.version >= s.version {
+		newer.records, newer.bytes, newer.merged = s.records, s.bytes, s.merged
+		*s = newer
+	}
+}
+
+// apply makes the change and keeps the expiry index.
 func (c *change) apply(tx *bolt.Tx, file *storeState) error {
+	applied, err := c.applyRecord(tx, file)
+	if err != nil || !applied || c.enc == nil {
+		return err
+	}
+	index := tx.Bucket(bucketExpiry)
+	index.FillPercent = indexFill
+	return index.Put(expiryEntry(headOf(c.enc).expires, c.key), nil)
+}
+
+// applyRecord is apply without the new record's entry in the index. It reports
+// false if the file has a newer record.
+func (c *change) applyRecord(tx *bolt.Tx, file *storeState) (applied bool, err error) {
 	records, index := tx.Bucket(bucketRecords), tx.Bucket(bucketExpiry)
-	index.FillPercent = 0.9 // entries arrive nearly in order
-	var err error
-	old, now := records.Get(c.key), headOf(c.enc)
-	if old != nil {
+	if old := records.Get(c.key); old != nil {
 		was := headOf(old)
 		if was.version >= c.version && !c.damaged && was.version <= file.version {
-			return nil // what has a version that was never given is damaged
+			return false, nil // what has a version that was never given is damaged
 		}
 		file.records--
 		file.bytes -= int64(len(old))
 		switch {
 		case c.damaged:
 			err = deleteEntries(index, c.key)
-		case c.enc == nil || was.expires != now.expires:
+		case c.enc == nil || was.expires != headOf(c.enc).expires:
 			err = index.Delete(expiryEntry(was.expires, c.key))
 		}
 		if c.fresh {
@@ -261,11 +286,11 @@ func (c *change) apply(tx *bolt.Tx, file *storeState) error {
 		}
 	}
 	if c.enc == nil {
-		return errors.Join(err, records.Delete(c.key))
+		return true, errors.Join(err, records.Delete(c.key))
 	}
 	file.records++
 	file.bytes += int64(len(c.enc))
-	return errors.Join(err, records.Put(c.key, c.enc), index.Put(expiryEntry(now.expires, c.key), nil))
+	return true, errors.Join(err, records.Put(c.key, c.enc))
 }
 
 // removeExpired leaves everything to commits, which write the same file.
@@ -279,7 +304,7 @@ func (e *boltEngine) removeExpired(keys []Key, _ func(*Record) bool) ([]Key, []K
 func (e *boltEngine) removeDirect(keys []Key, check func(*Record) bool, over func(key []byte, gone bool) bool) (removed, rest []Key, bytes int64, err error) {
 	e.writing.Lock()
 	defer e.writing.Unlock()
-	err = e.update(func(tx *bolt.Tx, state *storeState) error {
+	err = e.update(true, func(tx *bolt.Tx, state *storeState) error {
 		for _, key := range keys {
 			text := []byte(key.String())
 			enc := tx.Bucket(bucketRecords).Get(text)
@@ -313,7 +338,9 @@ func (e *boltEngine) removeDirect(keys []Key, check func(*Record) bool, over fun
 // errNothingToDo ends a transaction without a commit.
 var errNothingToDo = errors.New("nothing to do")
 
-func (e *boltEngine) unmerged() []overlaid { return nil }
+func (e *boltEngine) snapshot(fn func(*bolt.Tx, []overlaid) error) error {
+	return guarded(func() error { return e.db.View(func(tx *bolt.Tx) error { return fn(tx, nil) }) })
+}
 
 func (e *boltEngine) totals() (records, bytes int64) { return e.records.Load(), e.bytes.Load() }
 

@@ -33,6 +33,10 @@ func (p *planner) lookup(key Key) (*staged, error) {
 		return st, nil
 	}
 	st := &staged{key: []byte(text), rec: Record{Key: key}}
+	if p.writer.store.cache.isAbsent(key) {
+		p.staged[text] = st
+		return st, nil
+	}
 	err := p.writer.store.engine.get(st.key, func(enc []byte) error {
 		if enc == nil {
 			return nil

@@ -194,7 +194,11 @@ func (s *BoltStore) Get(ctx context.Context, key Key) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if rec.Version == 0 || s.clock.expired(&rec, s.clock.Now()) {
+	if rec.Version == 0 {
+		s.cache.fillAbsent(mark, key)
+		return Record{}, ErrNotFound
+	}
+	if s.clock.expired(&rec, s.clock.Now()) {
 		return Record{}, ErrNotFound
 	}
 	s.cache.fill(mark, &rec)

@@ -9,6 +9,7 @@ import (
 
 const (
 	cacheStripes = 256
+	absentSlots  = 4096
 	// cacheOverhead is roughly what an entry costs beside its strings and value.
 	cacheOverhead = 512
 )
@@ -22,6 +23,10 @@ const (
 // and what it read is not kept if a write has raised the count since or is under
 // way. During a commit the key is not in the cache at all: else one reader could
 // see the new record on disk and the next one the old record here.
+//
+// By the same rule it remembers some keys that were found to hold nothing, for
+// the claim that follows such a read. They have a small table of their own, so
+// that looking for keys that do not exist drives nothing out.
 type cache struct {
 	max  int64
 	seed maphash.Seed
@@ -30,6 +35,7 @@ type cache struct {
 	lru     *simplelru.LRU[Key, *Record]
 	bytes   int64
 	stripes [cacheStripes]cacheStripe
+	absent  [absentSlots]Key
 }
 
 type cacheStripe struct {
@@ -59,6 +65,32 @@ func cacheCost(r *Record) int64 {
 
 func (c *cache) stripe(key Key) *cacheStripe {
 	return &c.stripes[maphash.Comparable(c.seed, key)%cacheStripes]
+}
+
+func (c *cache) absentSlot(key Key) *Key {
+	return &c.absent[maphash.Comparable(c.seed, key)%absentSlots]
+}
+
+// fillAbsent remembers a key that was found to hold nothing, as fill does.
+func (c *cache) fillAbsent(mark uint32, key Key) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.stripe(key); s.writes == mark && s.writing == 0 {
+		*c.absentSlot(key) = key
+	}
+}
+
+// isAbsent reports whether a key is known to hold nothing.
+func (c *cache) isAbsent(key Key) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.absentSlot(key) == key
 }
 
 // get returns the cached record. The caller must not change it.
@@ -103,6 +135,9 @@ func (c *cache) write(key Key) {
 	defer c.mu.Unlock()
 	c.stripe(key).writing++
 	c.lru.Remove(key)
+	if slot := c.absentSlot(key); *slot == key {
+		*slot = Key{}
+	}
 }
 
 // wrote tells the cache that the write of the key has ended: rec is its new,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // engine is the durable state under a BoltStore and the one way to change it.
@@ -34,8 +36,10 @@ type engine interface {
 	// the commits, and returns how many. Keys that it cannot remove so are
 	// returned too: they need a commit.
 	removeExpired(keys []Key, check func(*Record) bool) (removed []Key, rest []Key, err error)
-	// unmerged returns what is durable beside the file, in key order.
-	unmerged() []overlaid
+	// snapshot calls fn with a read transaction of the file, and with what lies
+	// over it at that moment, in key order. Of that, parts may be in the file
+	// already, not yet in its index.
+	snapshot(fn func(tx *bolt.Tx, over []overlaid) error) error
 	// totals are the number of records and the bytes they take.
 	totals() (records, bytes int64)
 	// used is the number of bytes in use in the file.

@@ -130,6 +130,7 @@ func (e *journalEngine) append(b *batch, record journal.Batch) error {
 		e.failed = fmt.Errorf("%w: %w", errOutcomeUnknown, err)
 		return e.failed
 	}
+	e.filled.Store(e.config.SegmentBytes - e.log.Room())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.active.apply(b)

@@ -36,7 +36,8 @@ type journalEngine struct {
 	active *overlay
 	frozen *overlay // being merged, or nil
 
-	merge          *mergeRun // the last one started, or nil
+	merge          *mergeRun    // the last one started, or nil
+	filled         atomic.Int64 // bytes of the segment that is written
 	records, bytes atomic.Int64
 
 	// expiring are keys whose record is removed from the file beside the commits,

@@ -4,14 +4,15 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 const (
 	// mergeChunk is how many records one transaction of a merge takes in. Small
 	// enough that a commit of the journal does not wait long for the disk.
-	mergeChunk = 256
+	mergeChunk = 128
+	// indexChunks is how many chunks of records have as many index entries as one
+	// transaction takes in.
+	indexChunks = 8
 	// recoveryChunk is used when nobody waits for anything else.
 	recoveryChunk = 4096
 	mergeRetry    = 100 * time.Millisecond
@@ -63,6 +64,7 @@ func (e *journalEngine) rotate() error {
 	e.mu.Unlock()
 	generation := e.log.Generation()
 	e.log.Switch()
+	e.filled.Store(0)
 	m, frozen := newMergeRun(), e.frozen
 	m.background = true
 	e.merge = m
@@ -77,18 +79,16 @@ func (e *journalEngine) rotate() error {
 	return nil
 }
 
-// mergeOverlay puts an overlay into the file in key order, in chunks, and with
-// the last one says that the generation is merged. While there is no space it
-// tries again; somebody who waits is told.
+// mergeOverlay puts an overlay into the file. While there is no space it tries
+// again; somebody who waits is told.
 func (e *journalEngine) mergeOverlay(o *overlay, generation uint64, chunk int, m *mergeRun) error {
 	e.mu.Lock()
-	keys := o.sorted()
+	o.sorted()
 	e.mu.Unlock()
-	for last := false; !last; {
-		end := min(chunk, len(keys))
-		last = end == len(keys)
+	steps := o.mergeSteps(e.file, generation, chunk, m.background)
+	for i, step := range steps {
 		began := time.Now()
-		err := e.file.mergeChunk(o, keys[:end], generation, last, m.background)
+		err := e.file.mergeStep(step, o.state)
 		for errors.Is(err, errNoSpace) {
 			select {
 			case m.blocked <- err:
@@ -96,21 +96,27 @@ func (e *journalEngine) mergeOverlay(o *overlay, generation uint64, chunk int, m
 			case <-m.quit:
 				return err
 			}
-			err = e.file.mergeChunk(o, keys[:end], generation, last, m.background)
+			err = e.file.mergeStep(step, o.state)
 		}
 		if err != nil {
 			return err
 		}
-		keys = keys[end:]
-		if !last && !m.hurry.Load() {
-			select { // leave the disk to commits for as long as it was taken from them
-			case <-time.After(time.Since(began)):
-			case <-m.quit:
-				return errors.New("the merge was given up")
-			}
+		if m.hurry.Load() || e.late(float64(i+1)/float64(len(steps))) {
+			continue
+		}
+		select { // leave the disk to commits for as long as it was taken from them
+		case <-time.After(time.Since(began)):
+		case <-m.quit:
+			return errors.New("the merge was given up")
 		}
 	}
 	return nil
+}
+
+// late reports whether a merge of which some share is done might not be done
+// before the segment that is written is full.
+func (e *journalEngine) late(share float64) bool {
+	return share < 2*float64(e.filled.Load())/float64(e.config.SegmentBytes)
 }
 
 // mergeAll merges the active overlay at once. Nobody commits any more.
@@ -119,29 +125,4 @@ func (e *journalEngine) mergeAll(generation uint64) error {
 	m.hurry.Store(true)
 	close(m.quit) // to fail at once without space
 	return e.mergeOverlay(e.active, generation, recoveryChunk, m)
-}
-
-// mergeChunk commits some of an overlay's records to the file. The last chunk
-// takes the ledger along and says that the generation is merged. keepRoom leaves
-// the room that removing records needs.
-func (e *boltEngine) mergeChunk(o *overlay, keys []string, generation uint64, last, keepRoom bool) error {
-	e.writing.Lock()
-	defer e.writing.Unlock()
-	return e.update(func(tx *bolt.Tx, state *storeState) error {
-		b := &batch{state: o.state}
-		for _, key := range keys {
-			if entry := o.entries[key]; !entry.inFile {
-				b.changes = append(b.changes, change{key: []byte(key), enc: entry.enc, version: entry.version, fresh: entry.fresh})
-			}
-		}
-		if keepRoom {
-			if err := e.reserve(tx, b); err != nil {
-				return err
-			}
-		}
-		if last {
-			b.ledger, state.merged = o.ledger, generation
-		}
-		return b.apply(tx, state)
-	})
 }

@@ -81,7 +81,7 @@ func (e *journalEngine) recover(readOnly bool) (storeState, error) {
 func (e *journalEngine) lieOver() error {
 	for key, entry := range e.active.entries {
 		err := e.file.get([]byte(key), func(old []byte) error {
-			if headOf(old).version >= entry.version {
+			if headOf(old).version > entry.version {
 				e.active.entries[key] = overlayEntry{version: entry.version, inFile: true}
 				return nil
 			}

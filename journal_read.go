@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"slices"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // lookup returns the newest entry of key that is not in the file.
@@ -73,9 +75,23 @@ func (e *journalEngine) scanTo(end string, over []overlaid, prefix, after []byte
 	return err
 }
 
-func (e *journalEngine) unmerged() []overlaid {
+func (e *journalEngine) snapshot(fn func(*bolt.Tx, []overlaid) error) error {
+	return guarded(func() error {
+		tx, over, err := e.beginSnapshot()
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() //nolint:errcheck // of a read transaction
+		return fn(tx, over)
+	})
+}
+
+func (e *journalEngine) beginSnapshot() (*bolt.Tx, []overlaid, error) {
+	e.file.writing.Lock() // so that no merge comes in between
+	defer e.file.writing.Unlock()
 	over, _ := e.overlaidAfter("", "", math.MaxInt)
-	return slices.DeleteFunc(over, func(o overlaid) bool { return o.inFile })
+	tx, err := e.file.db.Begin(false)
+	return tx, slices.DeleteFunc(over, func(o overlaid) bool { return o.inFile }), err
 }
 
 // overlaidAfter returns what lies over the file, in order, up to the key end; all
