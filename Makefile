@@ -1,6 +1,6 @@
 # Targets print themselves: make help.
 .DEFAULT_GOAL := help
-.PHONY: help build test race bench compare torture fuzz lint cross tidy ci
+.PHONY: help build test race bench microbench torture fuzz lint cross tidy ci
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -14,11 +14,11 @@ test: ## run all tests
 race: ## run all tests under the race detector, crash rounds shortened
 	go test -race -short ./...
 
-bench: ## run the benchmarks: read them as ratios within one run
-	go test -run '^$$' -bench . .
-
-compare: ## run idem beside other stores, minutes long: see bench
+bench: ## run idem beside other stores, about ten minutes: see docs/performance.md
 	cd bench && go run .
+
+microbench: ## run the short benchmarks: read them as ratios within one run
+	go test -run '^$$' -bench . .
 
 torture: ## crash, kill and model tests for ten minutes
 	IDEM_TORTURE=10m go test -run Torture -timeout 0 -parallel 8 -v . ./internal/journal

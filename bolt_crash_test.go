@@ -36,16 +36,18 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d rounds, seed %d", rounds, seed)
 	const lanes = 3 // files that are worked on at the same time
 	var total crashTotals
-	for lane := range lanes {
-		t.Run(fmt.Sprintf("file %d", lane), func(t *testing.T) {
-			c := &crashes{random: rand.New(rand.NewPCG(seed, uint64(lane))), total: &total, window: 30 * time.Millisecond}
-			t.Parallel()
-			for range rounds / lanes {
-				c.round(t)
-			}
-		})
-	}
-	t.Cleanup(func() { total.require(t, rounds) })
+	t.Run("files", func(t *testing.T) { // returns when all of them have ended
+		for lane := range lanes {
+			t.Run(fmt.Sprint(lane), func(t *testing.T) {
+				t.Parallel()
+				c := &crashes{random: rand.New(rand.NewPCG(seed, uint64(lane))), total: &total, lines: 20}
+				for range rounds / lanes {
+					c.round(t)
+				}
+			})
+		}
+	})
+	total.require(t, rounds)
 }
 
 // TestTortureKill is TestCrash with a journal from the first commit on, and merges
@@ -63,7 +65,7 @@ func TestTortureKill(t *testing.T) {
 	var total crashTotals
 	files := 0
 	torture(t, 5, func(t *testing.T, random *rand.Rand) {
-		c := &crashes{random: random, total: &total, window: 150 * time.Millisecond}
+		c := &crashes{random: random, total: &total, lines: 300}
 		for range rounds {
 			c.round(t)
 		}
@@ -97,7 +99,7 @@ type crashes struct {
 	rounds int
 	top    uint64 // highest version acknowledged in this file
 	merged uint64 // generation of its journal that was merged last
-	window time.Duration
+	lines  int    // after at most so many, and a little while, a child is killed
 }
 
 func (c *crashes) round(t *testing.T) {
@@ -128,9 +130,10 @@ func (c *crashes) kill(t *testing.T) (effects map[string]bool, acks map[string]u
 	}
 	deadline := time.AfterFunc(30*time.Second, die)
 	defer deadline.Stop()
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if len(effects) == 0 {
-			timer := time.AfterFunc(time.Duration(c.random.Int64N(int64(c.window))), die)
+	last := 1 + c.random.IntN(c.lines)
+	for lines := bufio.NewScanner(out); lines.Scan(); last-- {
+		if last == 0 { // in the middle of what comes after this line
+			timer := time.AfterFunc(time.Duration(c.random.IntN(2000))*time.Microsecond, die)
 			defer timer.Stop()
 		}
 		var id string

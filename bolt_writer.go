@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -115,9 +116,11 @@ func (w *writer) withdraw(op *writeOp) bool {
 func (w *writer) lead(all bool) {
 	ops := w.gather()
 	w.write(ops, all)
-	w.handOver()
 	for _, op := range ops {
 		op.answer()
+	}
+	if w.handOver() {
+		runtime.Gosched() // whoever is woken last runs next: the disk waits for nobody else
 	}
 }
 
@@ -145,19 +148,20 @@ func (w *writer) gather() []*writeOp {
 	return ops
 }
 
-// handOver ends the caller's lead. The next leader's own operation is the first
-// in the queue, so that it is in its batch.
-func (w *writer) handOver() {
+// handOver ends the caller's lead and reports whether there is another leader.
+// That one's operation is the first in the queue, so that it is in its batch.
+func (w *writer) handOver() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.queue) == 0 {
 		w.led = false
 		w.idle.Broadcast()
-		return
+		return false
 	}
 	next := w.queue[0]
 	next.queued = false
 	next.turn <- toLead
+	return true
 }
 
 // close writes what is put off. Nobody may call do any more.

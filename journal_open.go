@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/idembolt/idem/internal/journal"
 )
@@ -37,7 +38,12 @@ func (s *BoltStore) openEngine(file *boltEngine) (engine, storeState, error) {
 // recover reads a journal that an earlier holder has left. A reader keeps its
 // records in memory; everybody else merges them and removes it.
 func (e *journalEngine) recover(readOnly bool) (storeState, error) {
-	left, err := journal.Read(e.path, e.config, e.file.mergedGeneration())
+	config := e.config
+	config.Sync = func(*os.File) error { return nil } // merging makes durable what is read
+	if readOnly {
+		config.Sync = syncReadOnly
+	}
+	left, err := journal.Read(e.path, config, e.file.mergedGeneration())
 	if errors.Is(err, fs.ErrNotExist) {
 		return e.file.state, nil
 	}

@@ -23,8 +23,10 @@ type report struct {
 	// before the rounds of each number of callers. BytesPerOp includes as much.
 	OthersWrite []float64 `json:"others_bytes_per_second"`
 	Results     []result  `json:"results"`
-	Repeats     []repeat  `json:"repeats,omitempty"`
-	LeftOut     []leftOut `json:"left_out,omitempty"`
+	// Bars are held against 200,000 records; with others they say little.
+	Bars    []standing `json:"bars,omitempty"`
+	Repeats []repeat   `json:"repeats,omitempty"`
+	LeftOut []leftOut  `json:"left_out,omitempty"`
 }
 
 type leftOut struct {
@@ -45,8 +47,9 @@ func (r *report) leaveOut(store string, why error) {
 	}
 }
 
-// compare fills in the ratios.
+// compare fills in the ratios and the bars.
 func (r *report) compare() {
+	r.Bars = r.standings()
 	for i := range r.Results {
 		for _, base := range r.of(r.Results[i].Callers) {
 			if base.Store == "idem" {
@@ -102,6 +105,9 @@ func (r *report) writeText(w io.Writer) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
+	}
+	if err := r.writeBars(w); err != nil {
+		return err
 	}
 	for _, rep := range r.Repeats {
 		fmt.Fprintf(w, "\nrepeat from %s: %d ns, %.1f allocations", rep.From, rep.Took.Nanoseconds(), rep.Allocs)

@@ -29,12 +29,18 @@ type segment struct {
 // It returns ErrForeign if the journal names another store, or if generations
 // between merged and the first one found are missing: the store is older than
 // the journal. It returns ErrCorrupt if batches that were synced cannot be read.
+//
+// The file is synced first, by c.Sync: its last batch may not have been.
 func Read(path string, c Config, merged uint64) (Recovered, error) {
+	c = c.withDefaults()
 	f, err := os.Open(path)
 	if err != nil {
 		return Recovered{}, err
 	}
 	defer f.Close()
+	if err := c.Sync(f); err != nil {
+		return Recovered{}, fmt.Errorf("sync journal %s: %w", path, err)
+	}
 	segments, err := readSegments(f, &c, merged)
 	if err != nil {
 		return Recovered{}, fmt.Errorf("read journal %s: %w", path, err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 )
 
 // Sizes and flags of bbolt's format, version 2. Integers are in the byte order
@@ -129,6 +130,7 @@ type walker struct {
 	seen    []bool
 	reached int
 	report  func(Problem) bool
+	buf     []byte
 }
 
 func (w *walker) problem(page uint64, format string, args ...any) error {
@@ -166,14 +168,14 @@ func (w *walker) page(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.meta.Pages {
 		return nil, w.problem(id, "it is out of bounds: 2 to %d are in use", w.meta.Pages-1)
 	}
-	header := make([]byte, pageHeaderSize)
-	if _, err := w.r.ReadAt(header, int64(id)*w.meta.PageSize); err != nil {
+	page, err := w.read(id, 1)
+	if err != nil {
 		return nil, w.unreadable(id, err)
 	}
-	if u64(header) != id {
-		return nil, w.problem(id, "it says that it is page %d", u64(header))
+	if u64(page) != id {
+		return nil, w.problem(id, "it says that it is page %d", u64(page))
 	}
-	last := id + uint64(u32(header[12:]))
+	last := id + uint64(u32(page[12:]))
 	if last >= w.meta.Pages {
 		return nil, w.problem(id, "it goes on to page %d, %d are in use", last, w.meta.Pages)
 	}
@@ -184,11 +186,19 @@ func (w *walker) page(id uint64) ([]byte, error) {
 		w.seen[p] = true
 		w.reached++
 	}
-	page := make([]byte, int64(last-id+1)*w.meta.PageSize)
-	if _, err := w.r.ReadAt(page, int64(id)*w.meta.PageSize); err != nil {
-		return nil, w.unreadable(id, err)
+	if last > id {
+		if page, err = w.read(id, int64(last-id)+1); err != nil {
+			return nil, w.unreadable(id, err)
+		}
 	}
 	return page, nil
+}
+
+// read returns pages that stay valid until the next call.
+func (w *walker) read(id uint64, pages int64) ([]byte, error) {
+	w.buf = slices.Grow(w.buf[:0], int(pages*w.meta.PageSize))[:pages*w.meta.PageSize]
+	_, err := w.r.ReadAt(w.buf, int64(id)*w.meta.PageSize)
+	return w.buf, err
 }
 
 // unreadable tells the end of the file from a failure to read it.
