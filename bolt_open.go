@@ -115,10 +115,10 @@ func (s *BoltStore) open() error {
 	case err != nil:
 		return openError(s.path, err)
 	}
-	s.db.AllocSize = 1 << 20 // the file grows in steps of this size
 	if s.opened, err = fileid.Open(s.handle); err != nil {
 		return err
 	}
+	s.db.AllocSize = int(min(max(s.opened.Size/8, 1<<20), 16<<20)) // the file grows in steps of this size, each with a sync
 	info, err := s.handle.Stat()
 	if err != nil {
 		return err
