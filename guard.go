@@ -75,6 +75,9 @@ func newGuard(store Store, s settings) (*Guard, error) {
 // Store returns the store the guard works on.
 func (g *Guard) Store() Store { return g.store }
 
+// Policy returns the policy of calls that do not give another one.
+func (g *Guard) Policy() Policy { return g.settings.call.policy }
+
 // Counters returns what the guard has seen since it was made.
 func (g *Guard) Counters() Counters { return g.counters.snapshot() }
 

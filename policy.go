@@ -109,6 +109,10 @@ func Rerun() Recovery { return Recovery{rerun: true} }
 // attempt, and go on by the verdict.
 func Reconcile(ask ReconcileFunc) Recovery { return Recovery{reconcile: ask} }
 
+// FailsClosed reports whether calls refuse interrupted keys: true for the zero
+// value and for FailClosed().
+func (r Recovery) FailsClosed() bool { return !r.rerun && r.reconcile == nil }
+
 // ReconcileFunc finds out whether the interrupted attempt of the record did its
 // work, for instance by looking the charge up at the provider. It may be called
 // by several callers at once for one key; only one verdict is stored. An error

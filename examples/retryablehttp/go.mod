@@ -1,0 +1,17 @@
+module github.com/idembolt/idem/examples/retryablehttp
+
+go 1.25.0
+
+require (
+	github.com/hashicorp/go-retryablehttp v0.7.8
+	github.com/idembolt/idem v0.0.0-00010101000000-000000000000
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+)

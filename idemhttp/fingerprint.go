@@ -1,0 +1,134 @@
+package idemhttp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/internal/canonjson"
+)
+
+const (
+	maxMembers       = 48 // idem.Parts allows 64 with those of the request
+	maxPartNameBytes = 64
+	otherMembers     = "other members"
+)
+
+// requestParts splits a request into what must not change between repeats. The
+// host and the other headers are left out: proxies and clients change them.
+func requestParts(r *http.Request, route string, body *spooled) idem.Parts {
+	media, isJSON := mediaType(r.Header)
+	parts := make(idem.Parts, 0, 16)
+	text := make([]byte, 0, 256) // of all of them: one allocation on a path that should be short
+	add := func(name, value string) {
+		from := len(text)
+		text = append(text, value...)
+		parts = append(parts, idem.Part{Name: name, Data: text[from:]})
+	}
+	add("method", r.Method)
+	if route != "" {
+		add("route", route)
+	}
+	add("path", r.URL.EscapedPath())
+	add("query", canonicalQuery(r.URL.RawQuery))
+	add("media type", media)
+	if isJSON && body.file == nil {
+		if members, ok := jsonParts(body.memory); ok {
+			return append(parts, members...)
+		}
+	}
+	return append(parts, idem.Part{Name: "body", Data: body.digest()})
+}
+
+// canonicalQuery orders the parameters by name; the order of equal names has a
+// meaning to some. A query that is not well formed is compared as it is.
+func canonicalQuery(raw string) string {
+	if raw == "" {
+		return ""
+	}
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return "?" + raw // cannot be the encoding of a well-formed one
+	}
+	return q.Encode()
+}
+
+// mediaType returns the canonical type of the content, and whether it is JSON
+// whose spelling does not matter. Parameters mean nothing for JSON (RFC 8259).
+func mediaType(h http.Header) (media string, isJSON bool) {
+	const plainJSON = "application/json"
+	raw := h.Get("Content-Type")
+	encoding := strings.ToLower(h.Get("Content-Encoding"))
+	if raw == plainJSON && encoding == "" { // most requests need no parsing
+		return plainJSON, true
+	}
+	name, params, err := mime.ParseMediaType(raw)
+	if err != nil {
+		name, params = raw, nil
+	}
+	if encoding == "" && err == nil && (name == plainJSON || strings.HasSuffix(name, "+json")) {
+		return name, true
+	}
+	if charset, ok := params["charset"]; ok {
+		params["charset"] = strings.ToLower(charset)
+	}
+	if formatted := mime.FormatMediaType(name, params); formatted != "" {
+		name = formatted
+	}
+	return name + "\n" + encoding, false
+}
+
+// jsonParts makes a part of each top-level member, named like a JSON pointer so
+// that it cannot be taken for a part of the request. It reports false for text
+// that readers could disagree about: that is compared byte by byte.
+func jsonParts(data []byte) (idem.Parts, bool) {
+	members, isObject, err := canonjson.Members(data)
+	if err != nil {
+		return nil, false
+	}
+	if !isObject {
+		whole, err := canonjson.Canonicalize(data)
+		return idem.Parts{{Name: "body", Data: whole}}, err == nil
+	}
+	if len(members) == 0 {
+		return idem.Parts{{Name: "body", Data: []byte("{}")}}, true
+	}
+	parts := make(idem.Parts, 0, min(len(members), maxMembers)+1)
+	var rest bytes.Buffer
+	for _, m := range members {
+		if len(parts) < maxMembers {
+			parts = append(parts, idem.Part{Name: memberName(m.Name), Data: m.Value})
+			continue
+		}
+		var n [8]byte
+		binary.BigEndian.PutUint32(n[:4], uint32(len(m.Name)))
+		binary.BigEndian.PutUint32(n[4:], uint32(len(m.Value)))
+		rest.Write(n[:])
+		rest.WriteString(m.Name)
+		rest.Write(m.Value)
+	}
+	if rest.Len() > 0 {
+		parts = append(parts, idem.Part{Name: otherMembers, Data: rest.Bytes()})
+	}
+	return parts, true
+}
+
+// memberName is the JSON pointer to a member. One that is too long is replaced,
+// and so is any that looks like a replacement.
+func memberName(name string) string {
+	pointer := "/" + name
+	if strings.ContainsAny(name, "~/") {
+		pointer = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	}
+	if len(pointer) > maxPartNameBytes || strings.HasPrefix(name, "sha256:") {
+		sum := sha256.Sum256([]byte(name))
+		return "/sha256:" + hex.EncodeToString(sum[:16])
+	}
+	return pointer
+}

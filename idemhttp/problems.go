@@ -1,0 +1,95 @@
+package idemhttp
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// storeRetryAfter is when to try again while the store cannot be used: nobody
+// knows when it will be back.
+const storeRetryAfter = 5 * time.Second
+
+func keyProblem(header string, err error) *Problem {
+	p := &Problem{
+		Type: ProblemKeyInvalid, Title: "Idempotency key invalid", Status: http.StatusBadRequest,
+		Detail: header + ": " + err.Error() + ". Nothing was done.",
+	}
+	if errors.Is(err, errKeyMissing) {
+		p.Type, p.Title = ProblemKeyMissing, "Idempotency key missing"
+	}
+	return p
+}
+
+func scopeProblem() *Problem {
+	return &Problem{
+		Type: ProblemScope, Title: "Sender unknown", Status: http.StatusBadRequest,
+		Detail: "The request does not say on whose behalf it is made. Nothing was done.",
+	}
+}
+
+func inProgressProblem(retryAfter time.Duration) *Problem {
+	return &Problem{
+		Type: ProblemInProgress, Title: "Request in progress", Status: http.StatusConflict, Retryable: true,
+		Detail:     "An earlier request with this key is still being worked on. Send the same request again later.",
+		retryAfter: retryAfter,
+	}
+}
+
+func mismatchProblem(parts []string) *Problem {
+	return &Problem{
+		Type: ProblemMismatch, Title: "Idempotency key reused", Status: http.StatusUnprocessableEntity, Parts: parts,
+		Detail: "This key was used before with another request. Use a new key for a new request.",
+	}
+}
+
+func interruptedProblem(retryable bool) *Problem {
+	return &Problem{
+		Type: ProblemInterrupted, Title: "Outcome unknown", Status: http.StatusConflict, Retryable: retryable,
+		Detail: "An earlier request with this key was interrupted and it is not known whether its work was done. It is not done again.",
+	}
+}
+
+func notKeptProblem(r *Response) *Problem {
+	p := &Problem{
+		Type: ProblemResponseNotKept, Title: "Done, response not kept", Status: http.StatusConflict,
+		Detail: "The request was carried out before. Its response was not kept and cannot be sent again.",
+	}
+	if r == nil {
+		return p
+	}
+	p.Original = &Original{Status: r.Status, Location: r.Header.Get("Location"), Length: r.Length}
+	if r.SHA256 != [32]byte{} {
+		p.Original.SHA256 = hex.EncodeToString(r.SHA256[:])
+	}
+	return p
+}
+
+func failedProblem() *Problem {
+	return &Problem{
+		Type: ProblemFailed, Title: "Settled as failed", Status: http.StatusConflict,
+		Detail: "An earlier request with this key was interrupted and was settled as failed. Use a new key to try again.",
+	}
+}
+
+func unreadableProblem() *Problem {
+	return &Problem{
+		Type: ProblemUnreadable, Title: "Stored response unreadable", Status: http.StatusInternalServerError,
+		Detail: "The key was used before, but not for a response that can be sent again. It is not done again.",
+	}
+}
+
+func internalProblem() *Problem {
+	return &Problem{
+		Type: ProblemInternal, Title: "Service set up wrongly", Status: http.StatusInternalServerError,
+		Detail: "The request could not be given a key. Nothing was done.",
+	}
+}
+
+func unavailable() *Problem {
+	return &Problem{
+		Type: ProblemUnavailable, Title: "Idempotency unavailable", Status: http.StatusServiceUnavailable, Retryable: true,
+		Detail: "It cannot be told now whether the request was carried out before. Nothing was done.", retryAfter: storeRetryAfter,
+	}
+}
