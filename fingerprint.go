@@ -75,13 +75,15 @@ func NewFingerprint(secret []byte, input any) (Fingerprint, error) {
 	}
 	fp := Fingerprint{version: fingerprintV1, parts: make([]partSum, len(parts))}
 	mac := hmac.New(sha256.New, secret)
+	var head, sum []byte
 	for i, p := range parts {
+		head = append(append(head[:0], fingerprintV1, byte(len(p.Name))), p.Name...)
 		mac.Reset()
-		mac.Write([]byte{fingerprintV1, byte(len(p.Name))})
-		mac.Write([]byte(p.Name))
+		mac.Write(head)
 		mac.Write(p.Data)
+		sum = mac.Sum(sum[:0])
 		fp.parts[i].name = p.Name
-		copy(fp.parts[i].sum[:], mac.Sum(nil))
+		copy(fp.parts[i].sum[:], sum)
 	}
 	slices.SortFunc(fp.parts, func(a, b partSum) int { return strings.Compare(a.name, b.name) })
 	return fp, nil
