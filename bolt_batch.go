@@ -39,6 +39,7 @@ func (w *writer) write(ops []*writeOp, all bool) error {
 	}
 	if errors.Is(err, errNoSpace) && len(b.ops) > 1 {
 		err = nil
+		w.state.version = b.planner.state.version // a relaxed caller may have been told one that is not to be given again
 		for _, op := range b.ops {
 			err = errors.Join(err, w.write([]*writeOp{op}, true))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idembolt/idem/internal/journal"
+	"github.com/idembolt/idem/internal/torture"
 )
 
 // TestCrash kills a process that uses a store at a random moment, again and
@@ -64,7 +65,7 @@ func TestTortureKill(t *testing.T) {
 	}
 	var total crashTotals
 	files := 0
-	torture(t, 5, func(t *testing.T, random *rand.Rand) {
+	torture.Rounds(t, 5, func(t *testing.T, random *rand.Rand) {
 		c := &crashes{random: random, total: &total, lines: 300}
 		for range rounds {
 			c.round(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idembolt/idem/internal/journal"
+	"github.com/idembolt/idem/internal/torture"
 )
 
 // crashConfig opens an image. Nothing that happens from then on must survive a
@@ -36,7 +37,7 @@ type crashCount struct {
 func TestTortureCrashStates(t *testing.T) {
 	t.Parallel()
 	var count crashCount
-	torture(t, 3, func(t *testing.T, random *rand.Rand) { crashRound(t, random, &count) })
+	torture.Rounds(t, 3, func(t *testing.T, random *rand.Rand) { crashRound(t, random, &count) })
 	t.Logf("%d images, %d with a journal, %d without, %d torn, %d of %d recoveries",
 		count.images, count.withLog, count.withoutLog, count.torn, count.inRecovery, count.recoveries)
 	for _, n := range []int{count.withLog, count.withoutLog, count.torn, count.recoveries, count.inRecovery} {

@@ -1,7 +1,6 @@
 package idem
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -25,12 +24,6 @@ func WaitForMerge(s *BoltStore) error {
 		return e.merge.wait()
 	}
 	return nil
-}
-
-// Torture is torture, for tests outside of the package.
-func Torture(t *testing.T, rounds int, round func(t *testing.T, random *rand.Rand)) {
-	t.Helper()
-	torture(t, rounds, round)
 }
 
 // MemoryDir is a directory in memory, where there is one.

@@ -1,7 +1,6 @@
 package idem
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -119,22 +118,16 @@ func memberParts(members []canonjson.Member) Parts {
 	if len(members) == 0 {
 		return Parts{{wholeInput, []byte("{}")}}
 	}
-	parts := make(Parts, 0, min(len(members), maxParts))
-	var rest bytes.Buffer
-	for _, m := range members {
-		if len(parts) < maxParts-1 || len(members) <= maxParts {
-			parts = append(parts, Part{partName(m.Name), m.Value})
-			continue
-		}
-		var n [8]byte
-		binary.BigEndian.PutUint32(n[:4], uint32(len(m.Name)))
-		binary.BigEndian.PutUint32(n[4:], uint32(len(m.Value)))
-		rest.Write(n[:])
-		rest.WriteString(m.Name)
-		rest.Write(m.Value)
+	alone := len(members)
+	if alone > maxParts {
+		alone = maxParts - 1
 	}
-	if rest.Len() > 0 {
-		parts = append(parts, Part{otherMembers, rest.Bytes()})
+	parts := make(Parts, 0, alone+1)
+	for _, m := range members[:alone] {
+		parts = append(parts, Part{partName(m.Name), m.Value})
+	}
+	if rest := members[alone:]; len(rest) > 0 {
+		parts = append(parts, Part{otherMembers, canonjson.Pack(rest)})
 	}
 	return parts
 }

@@ -89,8 +89,8 @@ func (g *Guard) Close() error { return g.Shutdown(context.Background()) }
 
 // Shutdown is Close with a limit: when ctx ends first, it cancels the contexts of
 // the functions still running with cause ErrLeaseLost, closes all the same and
-// returns ctx.Err(). Those attempts get ErrNotRecorded, and their keys are
-// Interrupted for whoever opens the file next.
+// returns ctx.Err(). An attempt that does not end before the store is closed gets
+// ErrNotRecorded, and its key is Interrupted for whoever opens the file next.
 func (g *Guard) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	first := !g.closed

@@ -3,17 +3,27 @@ package idem
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/idembolt/idem/internal/journal"
 )
 
-// commit appends to the journal. Large records go to the file directly, first:
-// that can fail for want of space with nothing written, the journal cannot.
 func (e *journalEngine) commit(b *batch) error {
 	if e.failed != nil {
 		return e.failed
 	}
+	err := e.write(b)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// The next batch will not be planned on what was removed before this.
+	maps.DeleteFunc(e.expiring, func(_ string, done bool) bool { return done })
+	return err
+}
+
+// write appends to the journal. Large records go to the file directly, first:
+// that can fail for want of space with nothing written, the journal cannot.
+func (e *journalEngine) write(b *batch) error {
 	if e.log == nil && !e.begin() {
 		return e.commitToFile(b)
 	}
@@ -163,11 +173,6 @@ func (e *journalEngine) count(b *batch) {
 			e.records.Add(1)
 		case c.oldSize != 0 && c.enc == nil:
 			e.records.Add(-1)
-		}
-	}
-	for key, done := range e.expiring {
-		if done {
-			delete(e.expiring, key) // the next batch will not be planned on it
 		}
 	}
 }

@@ -163,6 +163,30 @@ func TestRelaxedWriteFails(t *testing.T) {
 	}
 }
 
+// TestRelaxedVersionIsNotGivenAgain: a relaxed write was told its version and
+// then found no space. What is written later must have a higher one.
+func TestRelaxedVersionIsNotGivenAgain(t *testing.T) {
+	t.Parallel()
+	failing := false
+	s := openFault(t, faultPath(t), aroundCommits(func(commit func() error) error {
+		if failing {
+			return errNoSpace
+		}
+		return commit()
+	}))
+	claim, err := s.Create(t.Context(), faultRecord("k", Processing, nil, "o"))
+	require.NoError(t, err)
+	failing = true
+	told, err := s.SwapRelaxed(t.Context(), claim.Version, completed("k", "v"))
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), completed("refused", "v"))
+	require.ErrorIs(t, err, ErrFull)
+	failing = false
+	next, err := s.Create(t.Context(), completed("next", "v"))
+	require.NoError(t, err)
+	require.Greater(t, next.Version, told.Version)
+}
+
 func TestPolicyDurability(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, relaxedPolicy.Validate())

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/internal/torture"
 )
 
 // journalMachine is a boltMachine whose store has a journal, crashes, and is
@@ -34,7 +35,7 @@ type journalMachine struct {
 // whole store after each.
 func TestTortureModel(t *testing.T) {
 	t.Parallel()
-	idem.Torture(t, 1, func(t *testing.T, _ *rand.Rand) {
+	torture.Rounds(t, 1, func(t *testing.T, _ *rand.Rand) {
 		rapid.Check(t, func(rt *rapid.T) {
 			m := &journalMachine{dir: idem.MemoryDir(t)}
 			m.ctx, m.path = t.Context(), filepath.Join(m.dir, "model.db")

@@ -28,9 +28,14 @@ var errNotInstalled = errors.New("not installed")
 // after the other, the way a program would that has nothing else: the claim only
 // if the key is new, then the result in its place.
 type store interface {
+	// Setup makes the store with its records, or returns errNotInstalled.
 	Setup(t target) error
+	// Do returns errTaken for a key that has been claimed before. It is called
+	// by many callers at once.
 	Do(key string, claim, result []byte) error
+	// Read returns the result that Do has stored.
 	Read(key string) (result []byte, err error)
+	// Close does what was put off and ends a server that Setup has started.
 	Close() error
 }
 

@@ -1,9 +1,7 @@
 package idemhttp
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"mime"
 	"net/http"
@@ -99,22 +97,13 @@ func jsonParts(data []byte) (idem.Parts, bool) {
 	if len(members) == 0 {
 		return idem.Parts{{Name: "body", Data: []byte("{}")}}, true
 	}
-	parts := make(idem.Parts, 0, min(len(members), maxMembers)+1)
-	var rest bytes.Buffer
-	for _, m := range members {
-		if len(parts) < maxMembers {
-			parts = append(parts, idem.Part{Name: memberName(m.Name), Data: m.Value})
-			continue
-		}
-		var n [8]byte
-		binary.BigEndian.PutUint32(n[:4], uint32(len(m.Name)))
-		binary.BigEndian.PutUint32(n[4:], uint32(len(m.Value)))
-		rest.Write(n[:])
-		rest.WriteString(m.Name)
-		rest.Write(m.Value)
+	alone := min(len(members), maxMembers)
+	parts := make(idem.Parts, 0, alone+1)
+	for _, m := range members[:alone] {
+		parts = append(parts, idem.Part{Name: memberName(m.Name), Data: m.Value})
 	}
-	if rest.Len() > 0 {
-		parts = append(parts, idem.Part{Name: otherMembers, Data: rest.Bytes()})
+	if rest := members[alone:]; len(rest) > 0 {
+		parts = append(parts, idem.Part{Name: otherMembers, Data: canonjson.Pack(rest)})
 	}
 	return parts, true
 }

@@ -33,7 +33,10 @@
 // out of order, one copy per level of nesting.
 package canonjson
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 const (
 	// MaxDepth is how many arrays and objects may be open at once. It bounds
@@ -122,4 +125,16 @@ func Members(data []byte) (members []Member, ok bool, err error) {
 		members[i] = Member{Name: string(m.name), Value: p.out[m.value:m.end:m.end]}
 	}
 	return members, true, nil
+}
+
+// Pack writes members one after the other so that no other list of members gives
+// the same bytes.
+func Pack(members []Member) []byte {
+	var b []byte
+	for _, m := range members {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(m.Name)))
+		b = binary.BigEndian.AppendUint32(b, uint32(len(m.Value)))
+		b = append(append(b, m.Name...), m.Value...)
+	}
+	return b
 }

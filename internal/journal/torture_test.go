@@ -2,51 +2,19 @@ package journal
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-// torture runs rounds, each with a randomness of its own, until the duration in
-// IDEM_TORTURE is over, and at least the given number. The name of a round is its
-// seed; IDEM_TORTURE_SEED begins with that one.
-func torture(t *testing.T, rounds int, round func(t *testing.T, random *rand.Rand)) {
-	t.Helper()
-	var long time.Duration
-	if text := os.Getenv("IDEM_TORTURE"); text != "" {
-		var err error
-		long, err = time.ParseDuration(text)
-		require.NoError(t, err)
-	}
-	if testing.Short() {
-		rounds = (rounds + 1) / 2
-	}
-	seed := rand.Uint64()
-	if text := os.Getenv("IDEM_TORTURE_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("seeds from %d", seed)
-	began := time.Now()
-	for n := uint64(0); int(n) < rounds || time.Since(began) < long; n++ {
-		t.Run(fmt.Sprint(seed+n), func(t *testing.T) { round(t, rand.New(rand.NewPCG(seed+n, 0))) })
-		if t.Failed() {
-			return
-		}
-	}
-}
+	"github.com/idembolt/idem/internal/torture"
+)
 
 // TestTorture appends batches of random sizes to random segments, merges now and
 // then, and loses any sectors of the last batch. What was synced must be read.
 func TestTorture(t *testing.T) {
 	t.Parallel()
-	torture(t, 300, func(t *testing.T, random *rand.Rand) {
+	torture.Rounds(t, 300, func(t *testing.T, random *rand.Rand) {
 		l := newTestLog(t, int64(testSegment*(1+random.IntN(4))))
 		live, merged, lived := 0, uint64(0), 0 // lived: batches up to the segment before this one
 		for range 1 + random.IntN(60) {
