@@ -12,6 +12,8 @@ const (
 	absentSlots  = 4096
 	// cacheOverhead is roughly what an entry costs beside its strings and value.
 	cacheOverhead = 512
+	// largestCached is the size of the largest record that is kept.
+	largestCached = 128 << 10
 )
 
 // cache holds finished records in front of bbolt, bounded by bytes. It is
@@ -157,8 +159,8 @@ func (c *cache) wrote(key Key, rec *Record) {
 }
 
 func (c *cache) add(rec *Record) {
-	if cacheCost(rec) > c.max/4 {
-		return // one huge value must not empty the cache
+	if cacheCost(rec) > min(c.max/4, largestCached) {
+		return // it would drive many others out, and saves less beside the time it takes to copy
 	}
 	kept := rec.clone()
 	c.lru.Remove(rec.Key) // so that its bytes are counted once

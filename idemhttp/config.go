@@ -25,6 +25,7 @@ type config struct {
 	bodyTimeout    time.Duration
 	spoolDir       string
 	maxResponse    int
+	maxStored      int64
 	keep           Keep
 	storeHeaders   []string
 	handlerTimeout time.Duration
@@ -37,7 +38,7 @@ func newConfig(opts []Option) (config, error) {
 		methods: []string{http.MethodPost, http.MethodPatch}, keyHeader: HeaderKey,
 		route: func(r *http.Request) string { return r.Pattern }, traceID: traceParent,
 		maxWait: 30 * time.Second, bodyMemory: 64 << 10, maxBody: 10 << 20, bodyTimeout: 2 * time.Minute,
-		maxResponse: 1 << 20, handlerTimeout: 5 * time.Minute, onAnswer: func(*http.Request, Status) {},
+		maxResponse: 1 << 20, maxStored: 16 << 20, handlerTimeout: 5 * time.Minute, onAnswer: func(*http.Request, Status) {},
 	}
 	for _, o := range opts {
 		o(&c)
@@ -72,6 +73,8 @@ func (c *config) validate() error {
 		return fmt.Errorf("BodyMemory and MaxBody: must not be negative, they are %d and %d", c.bodyMemory, c.maxBody)
 	case c.maxResponse < 0 || c.maxResponse > maxResponseLimit:
 		return fmt.Errorf("MaxResponse: must be 0 to %d bytes, it is %d", maxResponseLimit, c.maxResponse)
+	case c.maxStored < 0:
+		return fmt.Errorf("MaxStored: must not be negative, it is %d", c.maxStored)
 	}
 	if c.policy != nil {
 		if err := c.policy.Validate(); err != nil {

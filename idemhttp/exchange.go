@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -22,6 +23,7 @@ type exchange struct {
 	// false if that is gone already.
 	detach func() bool
 	rec    *recorder // nil until the handler runs
+	failed failure
 }
 
 // errGone releases the key of a client that hung up before the handler began:
@@ -30,42 +32,53 @@ var errGone = errors.New("the client hung up before the handler began")
 
 // run is the guarded function: it calls the handler and returns the response in
 // its stored form. The error says by its kind what becomes of the key.
-func (x *exchange) run(ctx context.Context, _ *idem.Attempt) ([]byte, error) {
+func (x *exchange) run(ctx context.Context, a *idem.Attempt) (value []byte, err error) {
 	if !x.detach() {
 		return nil, errGone
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.m.handlerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), x.m.handlerTimeout)
 	defer cancel()
 	r := x.r.WithContext(ctx)
 	r.Body = x.body.reader()
+	r.GetBody = func() (io.ReadCloser, error) { return x.body.reader(), nil } // for who sends it on
 	defer func() {
 		if r.MultipartForm != nil { // the server removes only the files of its own request
 			_ = r.MultipartForm.RemoveAll()
 		}
 		x.r.Pattern = r.Pattern // for whoever logs it around us
 	}()
-	x.rec = newRecorder(x.w, x.m.maxResponse)
+	x.rec = newRecorder(x.w, x.m.maxResponse, x.m.newChunks(a))
+	refers := false
+	defer func() {
+		if !refers {
+			x.rec.chunks.discard()
+		}
+	}()
 	began := time.Now()
 	x.next.ServeHTTP(x.rec, r)
 	x.m.pace.add(x.route, time.Since(began))
-	return x.outcome()
+	value, err = x.outcome()
+	refers = err == nil || idem.Classify(err) == idem.OutcomePermanent
+	return value, err
 }
 
 // outcome is the table of what is stored.
 func (x *exchange) outcome() ([]byte, error) {
 	response := x.rec.response(x.m.kept, x.m.keep)
+	value, err := response.MarshalBinary()
+	if err != nil {
+		return nil, idem.Unknown(fmt.Errorf("encode the response: %w", err))
+	}
+	if err := x.failed.get(); err != nil {
+		return value, err // which is stored only with a permanent failure
+	}
 	answered := fmt.Errorf("answered %d %s", response.Status, http.StatusText(response.Status))
 	switch {
 	case releases(response.Status):
 		return nil, answered
 	case response.Status >= 500 && !x.m.failsClosed:
 		return nil, idem.Unknown(answered)
-	}
-	value, err := response.MarshalBinary()
-	if err != nil {
-		return nil, idem.Unknown(fmt.Errorf("encode the response: %w", err))
-	}
-	if response.Status >= 500 {
+	case response.Status >= 500:
 		return value, idem.Permanent(answered)
 	}
 	return value, nil
@@ -83,14 +96,14 @@ func releases(status int) bool {
 }
 
 // answer gives the client its response and returns what became of the key.
-func (x *exchange) answer(res idem.Result[[]byte], err error) Status {
+func (x *exchange) answer(ctx context.Context, res idem.Result[[]byte], err error) Status {
 	var inProgress *idem.InProgressError
 	var mismatch *idem.MismatchError
 	switch {
 	case x.rec != nil:
 		return x.executed(res.Record, err)
 	case err == nil, errors.Is(err, idem.ErrFailed), errors.Is(err, idem.ErrValueNotKept):
-		return x.replay(res.Record)
+		return x.replay(ctx, res.Record)
 	case errors.As(err, &inProgress):
 		elapsed := time.Since(inProgress.Record.StartedAt)
 		return x.problem(inProgressProblem(x.m.pace.remaining(x.route, elapsed, inProgress.RetryAfter)), StatusInProgress)
@@ -130,32 +143,6 @@ func (x *exchange) executed(rec idem.Record, err error) Status {
 	}
 	x.rec.send(status, expires)
 	return status
-}
-
-// replay answers from a finished record.
-func (x *exchange) replay(rec idem.Record) Status {
-	h := x.w.Header()
-	h.Set(HeaderExpires, expiry(rec))
-	var stored Response
-	switch {
-	case len(rec.Value) == 0 && rec.State == idem.Failed:
-		return x.problem(failedProblem(), StatusReplayed)
-	case len(rec.Value) == 0: // settled by hand, or too large with its headers
-		return x.problem(notKeptProblem(nil), StatusReplayed)
-	case stored.UnmarshalBinary(rec.Value) != nil:
-		return x.problem(unreadableProblem(), StatusReplayed)
-	case stored.Omitted != Kept:
-		return x.problem(notKeptProblem(&stored), StatusReplayed)
-	}
-	for name, values := range stored.Header {
-		h[name] = values
-	}
-	h.Set(HeaderStatus, string(StatusReplayed))
-	h.Set(HeaderReplayed, "true")
-	setLength(h, stored.Status, len(stored.Body))
-	x.w.WriteHeader(stored.Status)
-	_, _ = x.w.Write(stored.Body) // a client that is gone cannot be told
-	return StatusReplayed
 }
 
 func (x *exchange) problem(p *Problem, s Status) Status {

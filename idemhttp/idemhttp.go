@@ -52,10 +52,13 @@
 // stored by a policy that fails closed; under Rerun and Reconcile it is an
 // unknown outcome, see Policy.
 //
+// A handler that knows better than its status calls Fail.
+//
 // The response is held back until its record is durable. One that is larger
-// than MaxResponse, or that the handler flushes or hijacks, is passed through as
-// it is made; the record then holds only that it was, and a repeat is told so and
-// does not run.
+// than MaxResponse is passed through as it is made, and stored beside the record
+// up to MaxStored. One that is larger still, or that the handler flushes or
+// hijacks, is passed through and not stored: the record then holds only that it
+// was, and a repeat is told so and does not run.
 //
 // # Clients that hang up
 //
@@ -72,6 +75,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/idembolt/idem"
 )
@@ -102,6 +106,7 @@ func New(g *idem.Guard, scope ScopeFunc, opts ...Option) (func(http.Handler) htt
 	if c.policy != nil {
 		policy = *c.policy
 	}
+	m.retention = policy.Retention
 	m.failsClosed = policy.OnInterrupted.FailsClosed()
 	m.call = []idem.CallOption{idem.WithKind("http"), idem.WithClassifier(idem.Classify), idem.WithPolicy(policy)}
 	return func(next http.Handler) http.Handler {
@@ -116,6 +121,8 @@ type middleware struct {
 	kept  map[string]bool
 	call  []idem.CallOption
 	pace  *pace
+	// retention is that of the policy.
+	retention time.Duration
 	// failsClosed: a 5xx of the handler is stored like any other response.
 	failsClosed bool
 }
@@ -185,5 +192,5 @@ func (m *middleware) protect(w http.ResponseWriter, r *http.Request, next http.H
 	defer x.detach()
 
 	res, err := idem.Do(ctx, m.guard, key, requestParts(r, x.route, body), x.run, opts...)
-	m.onAnswer(r, x.answer(res, err))
+	m.onAnswer(r, x.answer(ctx, res, err))
 }

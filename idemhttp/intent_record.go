@@ -24,7 +24,7 @@ func (s *Intents) open(ctx context.Context, key idem.Key) (idem.Record, error) {
 		if err := openIntent(&rec); err != nil {
 			return idem.Record{}, err
 		}
-		now := s.now()
+		now := storeNow(s.store)
 		if rec.ExpiresAt.Sub(now) >= s.retention/2 {
 			return rec, nil
 		}
@@ -42,7 +42,7 @@ func openIntent(rec *idem.Record) error {
 }
 
 func (s *Intents) fresh(key idem.Key) idem.Record {
-	now := s.now()
+	now := storeNow(s.store)
 	return s.kept(idem.Record{
 		Key: key, State: idem.Processing, Kind: intentKind, Attempt: 1,
 		CreatedAt: now, StartedAt: now, Value: []byte(randomKey()),
@@ -54,13 +54,4 @@ func (s *Intents) kept(rec idem.Record, now time.Time) idem.Record {
 	rec.UpdatedAt, rec.ExpiresAt = now, now.Add(s.retention)
 	rec.LeaseUntil = rec.ExpiresAt
 	return rec
-}
-
-// now is the time by which the store judges what has expired.
-func (s *Intents) now() time.Time {
-	now := time.Now()
-	if c, ok := s.store.(idem.Clock); ok {
-		now = c.Now()
-	}
-	return now.UTC().Truncate(time.Microsecond)
 }

@@ -104,10 +104,17 @@ func BodyTimeout(d time.Duration) Option { return func(c *config) { c.bodyTimeou
 // default is os.TempDir.
 func SpoolDir(dir string) Option { return func(c *config) { c.spoolDir = dir } }
 
-// MaxResponse is the largest response body in bytes that is stored, and held in
-// memory until it is. A larger one is passed through and not kept. 0 keeps only
-// empty ones. The default is 1 MiB, at most idem.MaxValueBytes less 64 KiB.
+// MaxResponse is the largest response body in bytes that is held back, in memory,
+// until its record is durable. A larger one is passed through as it is made; see
+// MaxStored. The default is 1 MiB, at most idem.MaxValueBytes less 64 KiB.
 func MaxResponse(bytes int) Option { return func(c *config) { c.maxResponse = bytes } }
+
+// MaxStored is the largest response body in bytes that is stored. What is larger
+// than MaxResponse is stored in records of its own, of kind "http.chunk" and
+// 256 KiB each, and repeated as a stream. Of a body that is larger than this, and
+// of any larger than MaxResponse if this is not, a repeat is only told. The
+// default is 16 MiB.
+func MaxStored(bytes int64) Option { return func(c *config) { c.maxStored = bytes } }
 
 // StoreBody(Never) keeps response bodies out of the store, for routes that hand
 // out secrets. The first client gets the response; if it is lost on the way it

@@ -23,6 +23,9 @@ const (
 	ProblemFailed          = "urn:idem:problem:failed"            // 409, settled as failed by hand
 	ProblemUnreadable      = "urn:idem:problem:unreadable"        // 500, the record holds something else than a response
 	ProblemUnavailable     = "urn:idem:problem:unavailable"       // 503, the store cannot be used now
+	ProblemUnreachable     = "urn:idem:problem:unreachable"       // 502, NewProxy: the service could not be sent the request
+	ProblemUpstreamBroken  = "urn:idem:problem:upstream-broken"   // 502, NewProxy: the service gave no complete response
+	ProblemUpstreamTimeout = "urn:idem:problem:upstream-timeout"  // 504, NewProxy: the service gave no response in time
 	ProblemInternal        = "urn:idem:problem:internal"          // 500, the service is set up wrongly
 )
 
@@ -64,7 +67,9 @@ func (p *Problem) writeTo(w http.ResponseWriter, s Status) {
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
-	h.Set(HeaderStatus, string(s))
+	if s != "" { // else who writes to the client knows it
+		h.Set(HeaderStatus, string(s))
+	}
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((p.retryAfter+time.Second-1)/time.Second), 10))
 	}

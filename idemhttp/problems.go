@@ -93,3 +93,23 @@ func unavailable() *Problem {
 		Detail: "It cannot be told now whether the request was carried out before. Nothing was done.", retryAfter: storeRetryAfter,
 	}
 }
+
+func unreachableProblem() *Problem {
+	return &Problem{
+		Type: ProblemUnreachable, Title: "Service not reached", Status: http.StatusBadGateway, Retryable: true,
+		Detail: "The service behind this address could not be reached. Nothing was done.",
+	}
+}
+
+func brokenProblem(timeout, retryable bool) *Problem {
+	if timeout {
+		return &Problem{
+			Type: ProblemUpstreamTimeout, Title: "Service too slow", Status: http.StatusGatewayTimeout, Retryable: retryable,
+			Detail: "The service did not answer in time. It is not known whether the request was carried out.",
+		}
+	}
+	return &Problem{
+		Type: ProblemUpstreamBroken, Title: "Connection to the service broke", Status: http.StatusBadGateway, Retryable: retryable,
+		Detail: "The service was sent the request and gave no complete response. It is not known whether the request was carried out.",
+	}
+}

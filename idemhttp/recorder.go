@@ -29,10 +29,11 @@ type recorder struct {
 	passed  Omission  // Kept while the response is held back
 	length  int64     // of the body, once it is passed through
 	sum     hash.Hash // likewise
+	chunks  *chunks   // where it is stored if it is too large; nil if nowhere
 }
 
-func newRecorder(w http.ResponseWriter, limit int) *recorder {
-	return &recorder{w: w, limit: limit, header: cloneHeader(w.Header())}
+func newRecorder(w http.ResponseWriter, limit int, c *chunks) *recorder {
+	return &recorder{w: w, limit: limit, chunks: c, header: cloneHeader(w.Header())}
 }
 
 func cloneHeader(h http.Header) http.Header {
@@ -130,7 +131,21 @@ func (rec *recorder) passThrough(why Omission) error {
 func (rec *recorder) pass(p []byte) (int, error) {
 	rec.length += int64(len(p))
 	rec.sum.Write(p)
+	if rec.chunks != nil && rec.passed == TooLarge {
+		rec.chunks.add(p)
+	}
 	return rec.w.Write(p)
+}
+
+// restart forgets a response that was held back, so that another can take its
+// place. It reports false if it is too late for that.
+func (rec *recorder) restart() bool {
+	if rec.passed != Kept {
+		return false
+	}
+	rec.status, rec.header, rec.written = 0, cloneHeader(rec.w.Header()), nil
+	rec.body.Reset()
+	return true
 }
 
 // response is what the record holds, after the handler has returned.
@@ -150,9 +165,20 @@ func (rec *recorder) response(kept map[string]bool, keep Keep) Response {
 		if keep == Always {
 			rec.sum.Sum(r.SHA256[:0])
 		}
+		rec.finishChunks(&r)
 	}
 	r.Header = pick(rec.written, kept)
 	return r
+}
+
+// finishChunks notes in r where the body was stored, if it was.
+func (rec *recorder) finishChunks(r *Response) {
+	if rec.chunks == nil || rec.passed != TooLarge {
+		return
+	}
+	if n, ok := rec.chunks.finish(); ok {
+		r.Omitted, r.Chunks, r.ChunkSet = InChunks, n, rec.chunks.set
+	}
 }
 
 // finalStatus is that of a handler which has set none.
@@ -189,7 +215,7 @@ func (rec *recorder) send(s Status, expires string) {
 			h.Set(HeaderExpires, expires)
 		}
 		if !rec.undeclaredTrailers(h) {
-			setLength(h, rec.status, rec.body.Len())
+			setLength(h, rec.status, int64(rec.body.Len()))
 		}
 		rec.w.WriteHeader(rec.status)
 		_, _ = rec.w.Write(rec.body.Bytes()) // a client that is gone cannot be told
@@ -223,7 +249,7 @@ func (rec *recorder) declaredTrailers(h http.Header) {
 
 // setLength says how long the body is: also to those who would otherwise get it
 // in chunks, and whatever the handler has promised.
-func setLength(h http.Header, status, n int) {
+func setLength(h http.Header, status int, n int64) {
 	if !bodyAllowed(status) {
 		h.Del("Content-Length")
 		return
@@ -231,7 +257,7 @@ func setLength(h http.Header, status, n int) {
 	if _, trailers := h["Trailer"]; trailers || h.Get("Transfer-Encoding") != "" {
 		return // HTTP/1 has trailers only after chunks
 	}
-	h.Set("Content-Length", strconv.Itoa(n))
+	h.Set("Content-Length", strconv.FormatInt(n, 10))
 }
 
 // bodyAllowed reports whether a response with this status may have a body.

@@ -15,7 +15,8 @@ type Omission uint8
 const (
 	// Kept: the body is there.
 	Kept Omission = iota
-	// TooLarge: it was longer than MaxResponse.
+	// TooLarge: it was longer than MaxStored, or than MaxResponse if that is not,
+	// or could not be stored.
 	TooLarge
 	// Streamed: the handler flushed, so it was sent before it was complete.
 	Streamed
@@ -23,6 +24,8 @@ const (
 	Hijacked
 	// Withheld: StoreBody(Never) was set.
 	Withheld
+	// InChunks: it was longer than MaxResponse and is in records of its own.
+	InChunks
 )
 
 // Response is what a record holds of a response: all that a repeat needs. Its
@@ -48,6 +51,10 @@ type Response struct {
 	// SHA256 is the hash of those bytes. It is zero for a hijacked connection,
 	// and for a withheld body, which could be guessed from it.
 	SHA256 [32]byte
+	// Chunks is the number of records that hold the body, and ChunkSet what their
+	// keys have in common, if Omitted is InChunks.
+	Chunks   int
+	ChunkSet uint64
 }
 
 const (
@@ -67,7 +74,7 @@ func (r Response) MarshalBinary() ([]byte, error) {
 	if r.Status < 100 || r.Status > 999 {
 		return nil, fmt.Errorf("status %d is not between 100 and 999", r.Status)
 	}
-	if r.Omitted > Withheld {
+	if r.Omitted > InChunks {
 		return nil, fmt.Errorf("unknown omission %d", r.Omitted)
 	}
 	b := make([]byte, 0, 64+r.headerBytes()+len(r.Body))
@@ -86,6 +93,10 @@ func (r Response) MarshalBinary() ([]byte, error) {
 	} else {
 		b = binary.BigEndian.AppendUint64(b, uint64(r.Length))
 		b = append(b, r.SHA256[:]...)
+	}
+	if r.Omitted == InChunks {
+		b = binary.BigEndian.AppendUint32(b, uint32(r.Chunks))
+		b = binary.BigEndian.AppendUint64(b, r.ChunkSet)
 	}
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
@@ -146,7 +157,11 @@ func (d *decoder) response() Response {
 		r.Length = int64(binary.BigEndian.Uint64(d.take(8)))
 		copy(r.SHA256[:], d.take(32))
 	}
-	d.bad = d.bad || r.Omitted > Withheld || r.Status < 100 || r.Status > 999 || r.Length < 0
+	if r.Omitted == InChunks {
+		r.Chunks = int(binary.BigEndian.Uint32(d.take(4)))
+		r.ChunkSet = binary.BigEndian.Uint64(d.take(8))
+	}
+	d.bad = d.bad || r.Omitted > InChunks || r.Status < 100 || r.Status > 999 || r.Length < 0 || r.Chunks < 0
 	return r
 }
 

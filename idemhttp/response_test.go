@@ -19,13 +19,17 @@ func TestResponseRoundTrip(t *testing.T) {
 		r := Response{
 			Status:  rapid.IntRange(100, 999).Draw(t, "status"),
 			Header:  rapid.MapOfN(rapid.StringN(1, 20, -1), values, 0, 5).Draw(t, "header"),
-			Omitted: Omission(rapid.IntRange(0, int(Withheld)).Draw(t, "omitted")),
+			Omitted: Omission(rapid.IntRange(0, int(InChunks)).Draw(t, "omitted")),
 		}
 		if r.Omitted == Kept {
 			r.Body = rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 		} else {
 			r.Length = rapid.Int64Min(0).Draw(t, "length")
 			copy(r.SHA256[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
+		}
+		if r.Omitted == InChunks {
+			r.Chunks = rapid.IntRange(0, 1<<31-1).Draw(t, "chunks")
+			r.ChunkSet = rapid.Uint64().Draw(t, "set")
 		}
 		data, err := r.MarshalBinary()
 		require.NoError(t, err)
@@ -37,7 +41,7 @@ func TestResponseRoundTrip(t *testing.T) {
 
 func TestResponseRefusesToMarshal(t *testing.T) {
 	t.Parallel()
-	for _, r := range []Response{{}, {Status: 99}, {Status: 1000}, {Status: 200, Omitted: Withheld + 1}} {
+	for _, r := range []Response{{}, {Status: 99}, {Status: 1000}, {Status: 200, Omitted: InChunks + 1}} {
 		_, err := r.MarshalBinary()
 		require.Error(t, err, "%+v", r)
 	}
@@ -95,6 +99,7 @@ func FuzzResponse(f *testing.F) {
 		{Status: 204},
 		{Status: 201, Header: http.Header{"Location": {"/a"}, "Vary": {"a", "b"}, "Content-Type": {}}, Body: []byte("done")},
 		{Status: 200, Omitted: Streamed, Length: 12, SHA256: [32]byte{1}},
+		{Status: 200, Omitted: InChunks, Length: 1 << 20, SHA256: [32]byte{1}, Chunks: 4, ChunkSet: 7},
 	} {
 		data, err := r.MarshalBinary()
 		require.NoError(f, err)

@@ -73,7 +73,7 @@ func TestResponseNotKept(t *testing.T) {
 					}
 					tt.handler(w, r)
 					w.Header().Set("X-Checksum", "c")
-				}, idemhttp.MaxResponse(1000)))
+				}, idemhttp.MaxResponse(1000), idemhttp.MaxStored(1000)))
 				first := post(t, server, "/", "k", "{}")
 				require.Equal(t, idemhttp.StatusExecuted, first.said())
 				require.Equal(t, tt.body, first.body)
