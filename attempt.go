@@ -20,6 +20,7 @@ type Attempt struct {
 	guard  *Guard
 	call   call
 	rec    Record // as claimed
+	base   uint64 // of a DoTx: version of the record that its own will replace
 	sent   time.Time
 	ran    time.Duration
 	lease  *lease
@@ -71,6 +72,19 @@ func (a *Attempt) start(ctx context.Context) context.Context {
 	a.lease = startLease(ctx, a.guard, a.call.policy, a.rec, a.sent, a.cancel)
 	a.guard.began(a)
 	return ctx
+}
+
+// hold is start for an attempt that holds its key in memory.
+func (a *Attempt) hold(ctx context.Context) context.Context {
+	ctx, a.cancel = context.WithCancelCause(context.WithValue(ctx, attemptContextKey{}, a))
+	a.guard.began(a)
+	return ctx
+}
+
+// letGo is stop for such an attempt.
+func (a *Attempt) letGo() {
+	a.guard.ended(a)
+	a.cancel(nil)
 }
 
 // complete records that the function succeeded.

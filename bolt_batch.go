@@ -131,7 +131,7 @@ func (w *writer) timeUp() {
 // commit makes a batch durable and shows it to everybody.
 func (w *writer) commit(b *openBatch) error {
 	s, p := w.store, b.planner
-	if len(p.order) == 0 {
+	if len(p.order)+len(p.user.list) == 0 {
 		return nil
 	}
 	changes := p.batch()
@@ -139,6 +139,7 @@ func (w *writer) commit(b *openBatch) error {
 	for _, st := range p.order {
 		s.cache.write(st.rec.Key)
 	}
+	id := s.txs.start(changes.user)
 	switch err := s.engine.commit(changes); {
 	case errors.Is(err, errNoSpace):
 		for _, st := range p.order {
@@ -149,6 +150,7 @@ func (w *writer) commit(b *openBatch) error {
 		return s.poison(fmt.Errorf("commit: %w", err))
 	}
 	w.state = p.state
+	s.txs.publish(id)
 	p.publish()
 	return nil
 }

@@ -241,6 +241,11 @@ func (b *batch) apply(tx *bolt.Tx, state *storeState) error {
 			return err
 		}
 	}
+	for _, w := range b.user {
+		if err := w.apply(tx); err != nil {
+			return err
+		}
+	}
 	state.follow(b.state)
 	return b.ledger.apply(tx)
 }

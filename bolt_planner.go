@@ -11,6 +11,7 @@ type planner struct {
 	added  int64 // records added less records removed, so far
 	staged map[string]*staged
 	order  []*staged
+	user   userWrites
 }
 
 // staged is the newest state of one key within the batch.
@@ -23,6 +24,7 @@ type staged struct {
 	changed bool
 	fresh   bool // a new record, not the next version of before
 	damaged bool // what is durable cannot be read
+	direct  bool // see change
 }
 
 // lookup returns what the key holds, expired or not. A zero Version means that
@@ -53,13 +55,31 @@ func (p *planner) lookup(key Key) (*staged, error) {
 	return st, nil
 }
 
-// live is lookup for what has not expired: false means absent.
+// live is lookup for what has not expired: false means absent. A key that a
+// transaction holds has a record that nobody can replace.
 func (p *planner) live(key Key) (*staged, bool, error) {
 	st, err := p.lookup(key)
 	if err != nil {
 		return nil, false, err
 	}
-	return st, st.rec.Version != 0 && !p.writer.store.clock.expired(&st.rec, p.now), nil
+	live := p.liveVersion(st)
+	if held, ok := p.writer.store.holds.covering(key, live); ok {
+		return &staged{rec: held}, true, nil
+	}
+	return st, live != 0, nil
+}
+
+// is reports whether the record may be replaced by who knows this version of it.
+func (st *staged) is(version uint64) bool {
+	return st.rec.Version == version && version != heldVersion
+}
+
+// liveVersion is the version of a record that has not expired, else 0.
+func (p *planner) liveVersion(st *staged) uint64 {
+	if st.rec.Version == 0 || p.writer.store.clock.expired(&st.rec, p.now) {
+		return 0
+	}
+	return st.rec.Version
 }
 
 // put stages rec under the next version and returns it.
@@ -98,9 +118,10 @@ func (p *planner) batch() *batch {
 	for _, st := range p.order {
 		b.changes = append(b.changes, change{
 			key: st.key, enc: st.enc, version: max(st.rec.Version, st.removal), oldSize: st.oldSize, fresh: st.fresh,
-			damaged: st.damaged,
+			damaged: st.damaged, direct: st.direct,
 		})
 	}
+	b.user = p.user.list
 	p.state.clock = p.now
 	if !p.writer.store.config.Visitor {
 		p.state.servedUntil, p.state.downtimes = p.now, p.writer.store.clock.pending(p.now)
@@ -120,5 +141,8 @@ func (p *planner) publish() {
 			s.cache.wrote(st.rec.Key, &st.rec)
 		}
 		s.watch.notify(st.rec.Key)
+	}
+	for bucket := range p.user.appended {
+		s.watch.notify(bucketWatch(bucket))
 	}
 }

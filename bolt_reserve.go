@@ -46,12 +46,15 @@ func (b *batch) hasNewKeys() bool {
 			return true
 		}
 	}
-	return false
+	return len(b.user) > 0
 }
 
 func (b *batch) size() (bytes int64) {
 	for _, c := range b.changes {
 		bytes += int64(len(c.enc))
+	}
+	for _, w := range b.user {
+		bytes += int64(len(w.key) + len(w.value))
 	}
 	return bytes
 }

@@ -61,6 +61,8 @@ type BoltStore struct {
 	cache       *cache
 	watch       watchers
 	ledger      ledger
+	holds       holds
+	txs         transactions
 
 	poisoned atomic.Pointer[PoisonedError]
 	mu       sync.RWMutex // held for reading during every call
@@ -146,7 +148,7 @@ func (s *BoltStore) swap(ctx context.Context, version uint64, rec Record, relaxe
 			return Record{}, err
 		case !live:
 			return Record{}, ErrConflict
-		case st.rec.Version != version:
+		case !st.is(version):
 			return st.rec.clone(), ErrConflict
 		}
 		return p.put(st, rec), nil
@@ -165,7 +167,7 @@ func (s *BoltStore) Delete(ctx context.Context, key Key, version uint64) error {
 			return Record{}, err
 		case !live:
 			return Record{}, ErrNotFound
-		case st.rec.Version != version:
+		case !st.is(version):
 			return Record{}, ErrConflict
 		}
 		p.remove(st)
@@ -180,6 +182,17 @@ func (s *BoltStore) Get(ctx context.Context, key Key) (Record, error) {
 		return Record{}, err
 	}
 	defer s.mu.RUnlock()
+	rec, err := s.get(key)
+	if err == nil || errors.Is(err, ErrNotFound) {
+		if held, ok := s.holds.covering(key, rec.Version); ok {
+			return held, nil
+		}
+	}
+	return rec, err
+}
+
+// get returns what is stored under the key.
+func (s *BoltStore) get(key Key) (Record, error) {
 	if cached, ok := s.cache.get(key); ok {
 		if s.clock.expired(cached, s.clock.Now()) {
 			return Record{}, ErrNotFound

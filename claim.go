@@ -105,6 +105,9 @@ func (g *Guard) claim(ctx context.Context, c *call, prev *Record) (Record, *Atte
 	}
 	sent := time.Now()
 	next := g.attemptRecord(c, prev)
+	if c.holds != nil {
+		return g.hold(c, next, prev, sent)
+	}
 	var rec Record
 	var err error
 	if prev == nil {
@@ -124,6 +127,21 @@ func (g *Guard) claim(ctx context.Context, c *call, prev *Record) (Record, *Atte
 		return Record{}, nil, ErrNotFound
 	}
 	return rec, nil, nil
+}
+
+// hold is claim for a DoTx.
+func (g *Guard) hold(c *call, next Record, prev *Record, sent time.Time) (Record, *Attempt, error) {
+	var over uint64
+	if prev != nil {
+		over = prev.Version
+	}
+	if other, ok := c.holds.take(next, over); !ok {
+		g.running.Done()
+		return other, nil, nil
+	}
+	a := newAttempt(g, c, next, sent)
+	a.base = over
+	return next, a, nil
 }
 
 func (g *Guard) attemptRecord(c *call, prev *Record) Record {

@@ -47,6 +47,14 @@ func Do[T any](ctx context.Context, g *Guard, key Key, input any,
 		return Result[T]{}, err
 	}
 	rec, a, err := g.begin(ctx, &c)
+	if a == nil {
+		return answered[T](rec, err)
+	}
+	return run(ctx, a, fn)
+}
+
+// answered is the answer of a call that has not run the function.
+func answered[T any](rec Record, err error) (Result[T], error) {
 	if rec.State == Failed && errors.Is(err, ErrFailed) {
 		res, _ := replayed[T](rec) // the failure is the answer, also where its value is missing
 		return res, err
@@ -54,10 +62,7 @@ func Do[T any](ctx context.Context, g *Guard, key Key, input any,
 	if err != nil {
 		return Result[T]{Record: rec}, err
 	}
-	if a == nil {
-		return replayed[T](rec)
-	}
-	return run(ctx, a, fn)
+	return replayed[T](rec)
 }
 
 // Func makes a function idempotent: the returned function runs fn once per key

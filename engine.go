@@ -36,6 +36,9 @@ type engine interface {
 	// the commits, and returns how many. Keys that it cannot remove so are
 	// returned too: they need a commit.
 	removeExpired(keys []Key, check func(*Record) bool) (removed []Key, rest []Key, err error)
+	// view calls fn with a read transaction of a durable state of the file. Of
+	// records it may show old ones.
+	view(fn func(tx *bolt.Tx) error) error
 	// snapshot calls fn with a read transaction of the file, and with what lies
 	// over it at that moment, in key order. Of that, parts may be in the file
 	// already, not yet in its index.
@@ -58,6 +61,7 @@ var errOutcomeUnknown = errors.New("outcome unknown")
 // batch is one unit of durability.
 type batch struct {
 	changes []change
+	user    []userWrite // which commit together with the direct changes
 	state   storeState
 	ledger  ledgerBatch
 }
@@ -70,6 +74,7 @@ type change struct {
 	oldSize int    // of the record before it; 0 if there was none
 	fresh   bool   // no successor of that record: its notes go with it
 	damaged bool   // that record cannot be read
+	direct  bool   // it commits in one transaction of the file with other writes
 }
 
 // recordHead is what an engine needs to know of an encoded record.

@@ -42,6 +42,10 @@ var (
 	// ErrInvalidPolicy is returned for a policy that breaks a rule. The error is
 	// a *PolicyError.
 	ErrInvalidPolicy = errors.New("invalid policy")
+	// ErrTxEnded is returned by a transaction whose function has returned.
+	ErrTxEnded = errors.New("transaction has ended")
+	// ErrNoTransactions is returned by DoTx for a store that has none.
+	ErrNoTransactions = errors.New("store has no transactions")
 )
 
 // Errors of a Store.

@@ -179,6 +179,7 @@ func (g *Guard) emit(e Event) {
 type call struct {
 	*callSettings
 	key     Key
+	holds   *holds // of a DoTx: where its key is held in place of a record
 	fp      Fingerprint
 	traceID string
 	began   time.Time // zero until the call has to wait

@@ -49,17 +49,18 @@ func (e *journalEngine) write(b *batch) error {
 	return e.append(logged, record)
 }
 
-// splitDirect takes large records out of a batch. Either part may be nil. The
+// splitDirect takes what the file has to commit out of a batch: large records, and
+// all that transactions write, in one piece. Either part may be nil. The
 // operations of a batch are independent, so the parts may become durable one
 // after the other.
 func splitDirect(b *batch) (direct, logged *batch) {
-	large := func(c change) bool { return len(c.enc) >= directBytes || c.damaged } // damage is in the file
-	if !slices.ContainsFunc(b.changes, large) {
+	goes := func(c change) bool { return c.direct || len(c.enc) >= directBytes || c.damaged } // damage is in the file
+	if len(b.user) == 0 && !slices.ContainsFunc(b.changes, goes) {
 		return nil, b
 	}
-	direct, logged = &batch{state: b.state}, &batch{state: b.state, ledger: b.ledger}
+	direct, logged = &batch{state: b.state, user: b.user}, &batch{state: b.state, ledger: b.ledger}
 	for _, c := range b.changes {
-		if large(c) {
+		if goes(c) {
 			direct.changes = append(direct.changes, c)
 		} else {
 			logged.changes = append(logged.changes, c)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/idembolt/idem/internal/journal"
 )
 
@@ -57,6 +59,8 @@ func newJournalEngine(file *boltEngine, path string, c journal.Config, after int
 func (e *journalEngine) used() int64 {
 	return e.file.used() + e.bytes.Load() - e.file.bytes.Load()
 }
+
+func (e *journalEngine) view(fn func(*bolt.Tx) error) error { return e.file.view(fn) }
 
 func (e *journalEngine) totals() (records, bytes int64) { return e.records.Load(), e.bytes.Load() }
 

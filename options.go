@@ -38,6 +38,8 @@ type callSettings struct {
 	traceID  string
 	wait     time.Duration
 	classify Classifier
+	// ownClassifier: classify is not the default.
+	ownClassifier bool
 }
 
 type guardOption func(*settings)
@@ -72,7 +74,7 @@ func WithKind(kind string) CallOption { return callOption(func(c *callSettings) 
 
 // WithClassifier replaces Classify.
 func WithClassifier(f Classifier) CallOption {
-	return callOption(func(c *callSettings) { c.classify = f })
+	return callOption(func(c *callSettings) { c.classify, c.ownClassifier = f, true })
 }
 
 // WithTraceFrom takes the trace id of each call from its context, unless
