@@ -3,8 +3,6 @@ package idem
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -46,15 +44,8 @@ func (a *Attempt) Version() uint64 { return a.rec.Version }
 // TraceID returns the caller's trace id, or "".
 func (a *Attempt) TraceID() string { return a.rec.TraceID }
 
-// ChildKey derives an idempotency key for a call to another system. It depends
-// on the attempt's key and the name only, so every attempt of one intent sends
-// the same one. It has 32 hexadecimal digits.
-func (a *Attempt) ChildKey(name string) string {
-	key := a.rec.Key.String()
-	h := sha256.New()
-	fmt.Fprintf(h, "idem child key\x00%d\x00%s%s", len(key), key, name)
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
+// ChildKey is Key.ChildKey of the attempt's key.
+func (a *Attempt) ChildKey(name string) string { return a.rec.Key.ChildKey(name) }
 
 type attemptContextKey struct{}
 

@@ -13,7 +13,7 @@ func ExampleReconcile() {
 	charges := make(map[string]string) // at the provider, by idempotency key
 	policy := idem.Payments
 	policy.OnInterrupted = idem.Reconcile(func(_ context.Context, rec idem.Record) (idem.Verdict, error) {
-		if receipt, found := charges[rec.Key.ID]; found {
+		if receipt, found := charges[rec.Key.ChildKey("provider")]; found {
 			return idem.Done(receipt), nil
 		}
 		return idem.NotDone(), nil
@@ -27,8 +27,8 @@ func ExampleReconcile() {
 
 	charge := func() (idem.Result[string], error) {
 		key := idem.Key{Scope: "charge", ID: "o-1"}
-		return idem.Do(context.Background(), guard, key, nil, func(context.Context, *idem.Attempt) (string, error) {
-			charges["o-1"] = "receipt-1" // the request arrives, its answer does not
+		return idem.Do(context.Background(), guard, key, nil, func(_ context.Context, a *idem.Attempt) (string, error) {
+			charges[a.ChildKey("provider")] = "receipt-1" // the request arrives, its answer does not
 			return "", idem.Unknown(errors.New("timeout"))
 		})
 	}

@@ -65,6 +65,8 @@
 package idem
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -103,6 +105,16 @@ type Key struct {
 // cannot contain a slash. It is not escaped: an ID may hold any printable
 // character a client chose.
 func (k Key) String() string { return k.Scope + "/" + k.ID }
+
+// ChildKey derives an idempotency key for a call to another system. It depends on
+// the key and the name only, so every attempt of one intent sends the same one,
+// and a ReconcileFunc can tell which one was sent. It has 32 hexadecimal digits.
+func (k Key) ChildKey(name string) string {
+	key := k.String()
+	h := sha256.New()
+	fmt.Fprintf(h, "idem child key\x00%d\x00%s%s", len(key), key, name)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
 
 // ParseKey reads the text form scope/id. It returns a *KeyError if the text has
 // no slash or either half is not valid.

@@ -40,7 +40,7 @@ func inProgressProblem(retryAfter time.Duration) *Problem {
 func mismatchProblem(parts []string) *Problem {
 	return &Problem{
 		Type: ProblemMismatch, Title: "Idempotency key reused", Status: http.StatusUnprocessableEntity, Parts: parts,
-		Detail: "This key was used before with another request. Use a new key for a new request.",
+		Detail: "This key was used before with another request. This one was not carried out.",
 	}
 }
 
