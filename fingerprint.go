@@ -74,17 +74,24 @@ func NewFingerprint(secret []byte, input any) (Fingerprint, error) {
 	}
 	fp := Fingerprint{version: fingerprintV1, parts: make([]partSum, len(parts))}
 	mac := hmac.New(sha256.New, secret)
-	var head, sum []byte
+	buf := make([]byte, 0, 2+maxPartNameBytes) // head and sum in turn: both end up on the heap
 	for i, p := range parts {
-		head = append(append(head[:0], fingerprintV1, byte(len(p.Name))), p.Name...)
-		mac.Reset()
-		mac.Write(head)
+		if i > 0 {
+			mac.Reset()
+		}
+		buf = append(append(buf[:0], fingerprintV1, byte(len(p.Name))), p.Name...)
+		mac.Write(buf)
 		mac.Write(p.Data)
-		sum = mac.Sum(sum[:0])
+		buf = mac.Sum(buf[:0])
 		fp.parts[i].name = p.Name
-		copy(fp.parts[i].sum[:], sum)
+		copy(fp.parts[i].sum[:], buf)
 	}
 	slices.SortFunc(fp.parts, func(a, b partSum) int { return strings.Compare(a.name, b.name) })
+	for i := range fp.parts[1:] {
+		if name := fp.parts[i].name; name == fp.parts[i+1].name {
+			return Fingerprint{}, fmt.Errorf("%w: part %q is given twice", ErrInvalidInput, name)
+		}
+	}
 	return fp, nil
 }
 
@@ -143,19 +150,15 @@ func partName(member string) string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
+// validate leaves it to the sorting to find names that are given twice.
 func (ps Parts) validate() error {
 	if len(ps) > maxParts {
 		return fmt.Errorf("%d parts, at most %d are allowed", len(ps), maxParts)
 	}
-	seen := make(map[string]bool, len(ps))
 	for _, p := range ps {
 		if p.Name == "" || len(p.Name) > maxPartNameBytes {
 			return fmt.Errorf("part name %q must have 1 to %d bytes", p.Name, maxPartNameBytes)
 		}
-		if seen[p.Name] {
-			return fmt.Errorf("part %q is given twice", p.Name)
-		}
-		seen[p.Name] = true
 	}
 	return nil
 }

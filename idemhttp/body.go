@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -33,27 +35,48 @@ type spooled struct {
 // spool reads the body. Up to memory bytes stay in memory; up to limit go to a
 // file in dir that only this user can read.
 func spool(r *http.Request, memory, limit int64, dir string) (*spooled, error) {
+	limit = min(limit, math.MaxInt64-1) // one more is read to see that it is over
 	if r.ContentLength > limit {
 		return nil, errBodyTooLarge
 	}
 	if r.ContentLength == 0 || r.Body == nil {
 		return &spooled{}, nil
 	}
-	var buf bytes.Buffer
-	if r.ContentLength > 0 { // a promise: who does not keep it should not hold much memory
-		buf.Grow(int(min(r.ContentLength, memory, 8<<10)) + bytes.MinRead)
-	}
 	memory = min(memory, limit)
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, memory+1))
+	start, err := readStart(r.Body, r.ContentLength, memory+1)
+	n := int64(len(start))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read body: %w", err)
 	case n <= memory:
-		return &spooled{memory: buf.Bytes(), size: n}, nil
+		return &spooled{memory: start, size: n}, nil
 	case n > limit:
 		return nil, errBodyTooLarge
 	}
-	return spoolFile(io.MultiReader(&buf, r.Body), limit, dir)
+	return spoolFile(io.MultiReader(bytes.NewReader(start), r.Body), limit, dir)
+}
+
+// readStart reads until the body ends or most bytes are there. The promised
+// length is that of the request, -1 where it made none: who does not keep a
+// promise should not hold much memory for it.
+func readStart(body io.Reader, promised, most int64) ([]byte, error) {
+	const unknown, trusted = 512, 8 << 10
+	if promised < 0 {
+		promised = unknown
+	}
+	b := make([]byte, 0, min(promised, trusted, most)+1) // one more, to meet the end without growing
+	for {
+		n, err := body.Read(b[len(b):min(int64(cap(b)), most)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF || err == nil && int64(len(b)) == most:
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = slices.Grow(b, len(b))
+		}
+	}
 }
 
 func spoolFile(body io.Reader, limit int64, dir string) (*spooled, error) {
@@ -125,17 +148,21 @@ func (s *spooled) close() {
 }
 
 // limitBodyTime ends the reading of the body after d, unless the server has a
-// limit of its own. The returned function takes the limit back: a deadline that
-// passes later would be taken for a client that hung up.
-func limitBodyTime(w http.ResponseWriter, r *http.Request, d time.Duration) func() {
+// limit of its own, and reports whether it did. If so the limit must be taken
+// back by unlimitBodyTime: a deadline that passes later would be taken for a
+// client that hung up.
+func limitBodyTime(w http.ResponseWriter, r *http.Request, d time.Duration) bool {
+	if d == 0 || r.ContentLength == 0 {
+		return false
+	}
 	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && server.ReadTimeout > 0 {
-		return func() {}
+		return false
 	}
-	c := http.NewResponseController(w)
-	if d == 0 || r.ContentLength == 0 || c.SetReadDeadline(time.Now().Add(d)) != nil { // not every writer can
-		return func() {}
-	}
-	return func() { _ = c.SetReadDeadline(time.Time{}) }
+	return http.NewResponseController(w).SetReadDeadline(time.Now().Add(d)) == nil // not every writer can
+}
+
+func unlimitBodyTime(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
 // bodyProblem is the answer to a request whose body could not be taken in.

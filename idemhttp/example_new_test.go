@@ -47,5 +47,5 @@ func ExampleNew() {
 	// charging
 	// 201 executed {"id":"ch_1"}
 	// 201 replayed {"id":"ch_1"}
-	// 422 mismatch {"type":"urn:idem:problem:mismatch","title":"Idempotency key reused","status":422,"detail":"This key was used before with another request. Use a new key for a new request.","retryable":false,"parts":["/amount"]}
+	// 422 mismatch {"type":"urn:idem:problem:mismatch","title":"Idempotency key reused","status":422,"detail":"This key was used before with another request. This one was not carried out.","retryable":false,"parts":["/amount"]}
 }

@@ -37,8 +37,8 @@ func requestParts(r *http.Request, route string, body *spooled) idem.Parts {
 	add("query", canonicalQuery(r.URL.RawQuery))
 	add("media type", media)
 	if isJSON && body.file == nil {
-		if members, ok := jsonParts(body.memory); ok {
-			return append(parts, members...)
+		if all, ok := appendJSON(parts, body.memory); ok {
+			return all
 		}
 	}
 	return append(parts, idem.Part{Name: "body", Data: body.digest()})
@@ -47,14 +47,42 @@ func requestParts(r *http.Request, route string, body *spooled) idem.Parts {
 // canonicalQuery orders the parameters by name; the order of equal names has a
 // meaning to some. A query that is not well formed is compared as it is.
 func canonicalQuery(raw string) string {
-	if raw == "" {
-		return ""
+	if isCanonicalQuery(raw) {
+		return raw
 	}
 	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return "?" + raw // cannot be the encoding of a well-formed one
 	}
 	return q.Encode()
+}
+
+// isCanonicalQuery reports whether raw is what parsing and encoding it would
+// give, for queries without escapes: most need neither.
+func isCanonicalQuery(raw string) bool {
+	last := ""
+	for raw != "" {
+		pair, rest, more := strings.Cut(raw, "&")
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name < last || more && rest == "" || !isUnreserved(name) || !isUnreserved(value) {
+			return false
+		}
+		last, raw = name, rest
+	}
+	return true
+}
+
+// isUnreserved reports whether s holds only what no encoder of URLs escapes
+// (RFC 3986).
+func isUnreserved(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == '~':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // mediaType returns the canonical type of the content, and whether it is JSON
@@ -82,23 +110,22 @@ func mediaType(h http.Header) (media string, isJSON bool) {
 	return name + "\n" + encoding, false
 }
 
-// jsonParts makes a part of each top-level member, named like a JSON pointer so
+// appendJSON makes a part of each top-level member, named like a JSON pointer so
 // that it cannot be taken for a part of the request. It reports false for text
 // that readers could disagree about: that is compared byte by byte.
-func jsonParts(data []byte) (idem.Parts, bool) {
+func appendJSON(parts idem.Parts, data []byte) (idem.Parts, bool) {
 	members, isObject, err := canonjson.Members(data)
 	if err != nil {
 		return nil, false
 	}
 	if !isObject {
 		whole, err := canonjson.Canonicalize(data)
-		return idem.Parts{{Name: "body", Data: whole}}, err == nil
+		return append(parts, idem.Part{Name: "body", Data: whole}), err == nil
 	}
 	if len(members) == 0 {
-		return idem.Parts{{Name: "body", Data: []byte("{}")}}, true
+		return append(parts, idem.Part{Name: "body", Data: []byte("{}")}), true
 	}
 	alone := min(len(members), maxMembers)
-	parts := make(idem.Parts, 0, alone+1)
 	for _, m := range members[:alone] {
 		parts = append(parts, idem.Part{Name: memberName(m.Name), Data: m.Value})
 	}

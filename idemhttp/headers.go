@@ -92,7 +92,14 @@ func replaceHeader(to, from http.Header) {
 	maps.Copy(to, from)
 }
 
-func sortedNames(h http.Header) []string { return slices.Sorted(maps.Keys(h)) }
+func sortedNames(h http.Header) []string {
+	names := make([]string, 0, len(h)) // slices.Sorted cannot know how many
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
 
 // isToken reports whether s is a token of RFC 9110.
 func isToken(s string) bool {

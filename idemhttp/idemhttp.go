@@ -141,7 +141,7 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.unprotected(w, r, next)
 		return
 	}
-	restore := limitBodyTime(w, r, m.bodyTimeout) // not for a refused one: the server reads on, to be polite
+	limited := limitBodyTime(w, r, m.bodyTimeout) // not for a refused one: the server reads on, to be polite
 	if err != nil {
 		m.refuse(w, r, keyProblem(m.keyHeader, err))
 		return
@@ -160,7 +160,9 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	defer body.close()
-	restore()
+	if limited {
+		unlimitBodyTime(w)
+	}
 	m.protect(w, r, next, idem.Key{Scope: scope, ID: id}, body)
 }
 

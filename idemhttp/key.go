@@ -40,8 +40,10 @@ func readKey(h http.Header, name string, requireUUID bool) (string, error) {
 // quoted, or the bare text most clients send. `"abc"` and `abc` are one key.
 func parseKey(value string) (string, error) {
 	value = strings.Trim(value, " \t")
-	if i := strings.IndexFunc(value, notPrintableASCII); i >= 0 {
-		return "", fmt.Errorf("the key holds a control character or one outside of ASCII at byte %d", i)
+	for i := range len(value) {
+		if value[i] < ' ' || value[i] > '~' {
+			return "", fmt.Errorf("the key holds a control character or one outside of ASCII at byte %d", i)
+		}
 	}
 	id := value
 	if strings.HasPrefix(value, `"`) {
@@ -60,8 +62,6 @@ func parseKey(value string) (string, error) {
 	}
 	return id, nil
 }
-
-func notPrintableASCII(r rune) bool { return r < ' ' || r > '~' }
 
 // unquote reads a structured-field string that begins with a quote. Parameters
 // after it are refused: none are defined, and to ignore one would be to guess.

@@ -32,8 +32,10 @@ func (p *pace) add(route string, took time.Duration) {
 }
 
 // remaining estimates how much longer a run needs, at least a second. A run that
-// is over the average, or the first of its route, gets the guard's guess.
+// is over the average, or the first of its route, gets the guard's guess. Elapsed
+// may be negative: a store's clock can be ahead of this machine's.
 func (p *pace) remaining(route string, elapsed, guess time.Duration) time.Duration {
+	elapsed = max(elapsed, 0)
 	p.mu.Lock()
 	average, known := p.routes[route]
 	p.mu.Unlock()

@@ -47,7 +47,7 @@ func NewProxy(target *url.URL) http.Handler {
 			},
 			TLSHandshakeTimeout:   10 * time.Second,
 			ExpectContinueTimeout: time.Second,
-			IdleConnTimeout:       90 * time.Second,
+			IdleConnTimeout:       idleTime,
 			MaxIdleConnsPerHost:   256, // all go to one host
 			DisableCompression:    true,
 		},
@@ -55,6 +55,12 @@ func NewProxy(target *url.URL) http.Handler {
 		ErrorHandler: answerUpstreamError,
 	}}
 }
+
+// idleTime is how long a connection to the service is kept for another request. A
+// service that closes idle connections does so without a word, and a request that
+// was sent at that moment would end with an unknown outcome. None is known that
+// waits less than two seconds.
+const idleTime = time.Second
 
 var errBrokenOff = errors.New("the response broke off")
 

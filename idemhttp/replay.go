@@ -37,8 +37,8 @@ func (x *exchange) replayHeader(r *Response, length int64) {
 	for name, values := range r.Header {
 		h[name] = values
 	}
-	h.Set(HeaderStatus, string(StatusReplayed))
-	h.Set(HeaderReplayed, "true")
+	values := [...]string{string(StatusReplayed), "true"} // two slices of one allocation
+	h[HeaderStatus], h[HeaderReplayed] = values[:1:1], values[1:]
 	setLength(h, r.Status, length)
 	x.w.WriteHeader(r.Status)
 }

@@ -166,6 +166,7 @@ func TestHijack(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 	require.NoError(t, err)
 	req.Header.Set("Idempotency-Key", "k")
+	req.Header.Set("Prefer", "wait=10") // the connection ends before the handler does
 	again := roundTrip(t, server.Client(), req)
 	require.Equal(t, idemhttp.ProblemResponseNotKept, again.problem(t).Type)
 	require.EqualValues(t, 1, runs.Load())

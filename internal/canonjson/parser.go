@@ -33,7 +33,7 @@ type member struct {
 }
 
 func newParser(data []byte) *parser {
-	return &parser{in: data, out: make([]byte, 0, len(data))}
+	return &parser{in: data, out: make([]byte, 0, len(data)), members: make([]member, 0, 8)}
 }
 
 func (p *parser) fail(err error) error {

@@ -37,14 +37,15 @@ func (a *app) dbPath() (path string, named bool, err error) {
 }
 
 // writePath is dbPath for commands that may create the store. It makes the
-// directory of the default one.
-func (a *app) writePath() (string, error) {
+// directory of the default one. code is the exit code if there is no directory to
+// create it in.
+func (a *app) writePath(code int) (string, error) {
 	path, named, err := a.dbPath()
 	if err != nil {
 		return path, err
 	}
 	if named {
-		return path, missingDir(path)
+		return path, missingDir(path, code)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("make the directory of the default store: %w", err)
@@ -93,12 +94,12 @@ func (a *app) openExisting(ctx context.Context, c idem.BoltConfig) (*idem.BoltSt
 
 // missingDir is the error for a store in a directory that does not exist, else
 // nil. A directory that was named is not made: the name may be wrong.
-func missingDir(path string) error {
+func missingDir(path string, code int) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fail(exitRunFailure, "mkdir -p "+render.ShellQuote(dir), "no store at %s: there is no directory %s: create it first", path, dir)
+	return fail(code, "mkdir -p "+render.ShellQuote(dir), "no store at %s: there is no directory %s: create it first", path, dir)
 }
 
 func missingStore(path string, named bool) error {

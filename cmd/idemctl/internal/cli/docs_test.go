@@ -41,6 +41,7 @@ happened.
 
 `)
 	table(runExitCodes())
+	b.WriteString("\n## idemctl proxy\n\n" + strings.Replace(proxyCodes, "idemctl proxy", "`idemctl proxy`", 1) + "\n")
 	return b.String()
 }
 
@@ -87,6 +88,7 @@ func TestManualHasOutputFormats(t *testing.T) {
 	require.NoError(t, err)
 	calls := map[string][]string{
 		"get": {"a/b"}, "resolve": {"a/b", "--retry", "--reason", "x"}, "run": {"--key", "k", "--", "true"}, "purge": {"--expired", "--yes"},
+		"proxy": {"--to", "http://127.0.0.1:3000", "--scope", "shop", "--check"},
 	}
 	for _, cmd := range newRootCommand(&app{}).Commands() {
 		name := cmd.Name()

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/idembolt/idem/cmd/idemctl/internal/spell"
 )
 
 // newHelpCommand is cobra's, but a topic that does not exist is an error.
@@ -28,21 +30,10 @@ func newHelpCommand() *cobra.Command {
 
 func unknownTopic(root *cobra.Command, args []string) error {
 	try := "idemctl --help"
-	if name := nearestName(root, args[0]); name != "" {
+	if name := spell.Nearest(args[0], helpNames(root)); name != "" {
 		try = "idemctl help " + name
 	}
 	return fail(exitUsage, try, "unknown topic %q", strings.Join(args, " "))
-}
-
-// nearestName is the command or topic that is most like text, or "" if none is.
-func nearestName(root *cobra.Command, text string) string {
-	best, least := "", 1+max(2, len(text)/3)
-	for _, name := range helpNames(root) {
-		if d := distance(text, name); d < least {
-			best, least = name, d
-		}
-	}
-	return best
 }
 
 func helpNames(root *cobra.Command) []string {

@@ -22,7 +22,7 @@ func outputFormats(command string) []render.Format {
 		return []render.Format{
 			render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL, render.FormatCSV, render.FormatName,
 		}
-	case "run", "resolve": // what they print is the command's, or a sentence
+	case "run", "resolve", "proxy": // what they print is the command's, or a sentence
 		return []render.Format{render.FormatTable}
 	}
 	return []render.Format{render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL}

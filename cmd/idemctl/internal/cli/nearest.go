@@ -11,6 +11,7 @@ import (
 
 	"github.com/idembolt/idem"
 	"github.com/idembolt/idem/cmd/idemctl/internal/render"
+	"github.com/idembolt/idem/cmd/idemctl/internal/spell"
 )
 
 // nearestCandidates bounds how many keys are compared with one that was not
@@ -25,7 +26,7 @@ func nearestKeys(ctx context.Context, s idem.Store, text string, limit int) []st
 		_, size := utf8.DecodeLastRuneInString(prefix)
 		prefix = prefix[:len(prefix)-size]
 		if found := firstKeys(ctx, s, prefix, nearestCandidates); len(found) > 0 {
-			slices.SortStableFunc(found, func(a, b string) int { return cmp.Compare(distance(text, a), distance(text, b)) })
+			slices.SortStableFunc(found, func(a, b string) int { return cmp.Compare(spell.Distance(text, a), spell.Distance(text, b)) })
 			return found[:min(len(found), limit)]
 		}
 	}
@@ -43,28 +44,6 @@ func firstKeys(ctx context.Context, s idem.Store, prefix string, limit int) []st
 		}
 	}
 	return keys
-}
-
-// distance is the number of bytes to insert, delete or replace to get from one
-// text to the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 const (

@@ -38,20 +38,6 @@ func TestHistogramTakesAnyDuration(t *testing.T) {
 	require.Greater(t, h.percentile(1), 10000*time.Hour)
 }
 
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
-		{"charge", "chrage", 2}, {"kitten", "sitting", 3}, {"order-1", "order-12", 1},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, distance(tt.a, tt.b), "distance(%q, %q)", tt.a, tt.b)
-	}
-}
-
 func TestMatchGlob(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -105,12 +105,13 @@ func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "idemctl",
 		Short: "Look inside idem stores and run commands once per key",
-		Long: `idemctl lists, reads, counts, checks and mends the records of an idem store, and
-runs shell commands once per key.`,
+		Long: `idemctl lists, reads, counts, checks and mends the records of an idem store, runs
+shell commands once per key, and makes services idempotent from the outside.`,
 		Example: `  idemctl ls --state interrupted
   idemctl get charge/order-1042
   idemctl purge --expired
-  idemctl run --key nightly-2026-11-30 -- ./nightly.sh`,
+  idemctl run --key nightly-2026-11-30 -- ./nightly.sh
+  idemctl proxy --to http://127.0.0.1:3000 --scope shop`,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          unknownCommand,
 		Version:       versionLine(),
@@ -131,7 +132,7 @@ runs shell commands once per key.`,
 	root.AddCommand(
 		newLsCommand(a), newGetCommand(a), newStatsCommand(a), newReportCommand(a), newInfoCommand(a),
 		newCheckCommand(a), newCheckChildCommand(a), newPurgeCommand(a), newResolveCommand(a),
-		newRunCommand(a),
+		newRunCommand(a), newProxyCommand(a),
 		newVersionCommand(a),
 	)
 	root.AddCommand(newTopicCommands()...)

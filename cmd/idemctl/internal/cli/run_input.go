@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/cmd/idemctl/internal/render"
 )
 
 // maxPartName is the longest name of a part of a fingerprint.
@@ -97,18 +98,11 @@ func newSizeFlag(value *int64, initial int64) sizeFlag {
 }
 
 func (s sizeFlag) Set(text string) error {
-	number, shift := text, 0
-	for i, unit := range []string{"KiB", "MiB", "GiB"} {
-		if rest, found := strings.CutSuffix(text, unit); found {
-			number, shift = strings.TrimSpace(rest), 10*(i+1)
-		}
+	n, err := render.ParseSize(text)
+	if err == nil {
+		*s.value = n
 	}
-	n, err := strconv.ParseUint(number, 10, 32)
-	if err != nil {
-		return fmt.Errorf("invalid size %q: use a number of bytes, or one with KiB, MiB or GiB", text)
-	}
-	*s.value = int64(n) << shift
-	return nil
+	return err
 }
 
 func (s sizeFlag) String() string {

@@ -41,7 +41,7 @@ func (r *onceRun) do() runOutcome {
 }
 
 func (r *onceRun) once(ctx context.Context, parts idem.Parts) (res idem.Result[runner.Result], err error) {
-	path, err := r.app.writePath()
+	path, err := r.app.writePath(exitRunFailure)
 	if err != nil {
 		return res, err
 	}

@@ -27,9 +27,14 @@ idemctl run ends with the exit code of the command that it runs or replays, with
 
 `)
 	writeCodes(&b, runExitCodes())
+	b.WriteString("\n" + proxyCodes + "\n")
 	b.WriteString("\nNumbers never change their meaning.")
 	return b.String()
 }
+
+// proxyCodes is for the table and for docs/exit-codes.md.
+const proxyCodes = `idemctl proxy ends with 0 when SIGINT or SIGTERM has stopped it and every request
+was answered, and with 1 when some were cut off.`
 
 func writeCodes(b *strings.Builder, codes []exitCode) {
 	for _, c := range codes {
