@@ -15,6 +15,7 @@ import (
 type Counters struct {
 	Executed, Replayed, InProgress, Mismatch, Interrupted      uint64
 	Released, Failed, Expired, LeaseLost, Rejected, StoreError uint64
+	Unprotected                                                uint64
 	// RejectedBy splits Rejected by reason.
 	RejectedBy map[RejectReason]uint64
 	// Suspects are the keys that came with the most different contents, worst
@@ -88,7 +89,8 @@ func (c *counters) snapshot() Counters {
 		Mismatch: get(EventMismatch), Interrupted: get(EventInterrupted), Released: get(EventReleased),
 		Failed: get(EventFailed), Expired: get(EventExpired), LeaseLost: get(EventLeaseLost),
 		Rejected: get(EventRejected), StoreError: get(EventStoreError),
-		RejectedBy: make(map[RejectReason]uint64),
+		Unprotected: get(EventUnprotected),
+		RejectedBy:  make(map[RejectReason]uint64),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -101,6 +101,7 @@ const (
 	RejectNoScope RejectReason = "no-scope"
 	RejectTooLong RejectReason = "too-long"
 	RejectCharset RejectReason = "charset"
+	RejectFormat  RejectReason = "format" // it is not written as the caller asks for
 )
 
 // KeyError says which rule a key breaks. It matches ErrInvalidKey.

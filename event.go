@@ -33,8 +33,11 @@ const (
 	EventRejected
 	// EventStoreError: the store failed with Err. The call failed with it.
 	EventStoreError
+	// EventUnprotected: work was done without a key, or while the store could not
+	// be used, because the caller asked for that.
+	EventUnprotected
 
-	eventKinds = int(EventStoreError)
+	eventKinds = int(EventUnprotected)
 )
 
 var eventNames = [...]string{
@@ -42,6 +45,7 @@ var eventNames = [...]string{
 	EventMismatch: "mismatch", EventInterrupted: "interrupted", EventReleased: "released",
 	EventFailed: "failed", EventExpired: "expired", EventLeaseLost: "lease-lost",
 	EventRejected: "rejected", EventStoreError: "store-error",
+	EventUnprotected: "unprotected",
 }
 
 // EventKinds lists every valid kind in order.

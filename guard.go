@@ -81,6 +81,18 @@ func (g *Guard) Policy() Policy { return g.settings.call.policy }
 // Counters returns what the guard has seen since it was made.
 func (g *Guard) Counters() Counters { return g.counters.snapshot() }
 
+// Reject counts a request that a package on top of the guard has refused for its
+// key, as a record of that kind would have been made.
+func (g *Guard) Reject(kind string, err *KeyError) {
+	g.emit(Event{Kind: EventRejected, RecordKind: kind, Key: err.Key, Reason: err.Reason, Err: err})
+}
+
+// Unprotected counts work that such a package lets be done without the guard, with
+// the reason: a missing key, or a store that cannot be used.
+func (g *Guard) Unprotected(kind string, reason error) {
+	g.emit(Event{Kind: EventUnprotected, RecordKind: kind, Err: reason})
+}
+
 // Close lets no new attempt begin, waits until the running ones have ended and
 // are recorded, and then stops what Open started: the janitor and the store. A
 // second Close returns nil. It must not be called from inside a guarded

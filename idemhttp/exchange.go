@@ -116,8 +116,7 @@ func (x *exchange) answer(ctx context.Context, res idem.Result[[]byte], err erro
 	case x.m.failOpen && x.mayFailOpen(err):
 		r := x.r.WithContext(x.r.Context())
 		r.Body = x.body.reader()
-		x.w.Header().Set(HeaderStatus, string(StatusIgnored))
-		x.next.ServeHTTP(x.w, r)
+		x.m.unprotected(x.w, r, x.next, err)
 		return StatusIgnored
 	}
 	return x.problem(unavailable(), StatusIgnored)

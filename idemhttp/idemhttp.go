@@ -86,6 +86,9 @@ import (
 // not read the body.
 type ScopeFunc func(*http.Request) (string, error)
 
+// kind is that of the records.
+const kind = "http"
+
 // New returns a middleware that works on g. The handlers it wraps share its
 // options and what it learns of their speed, so that one per service or per
 // policy is enough. It returns an error that names the option for a value that
@@ -108,7 +111,7 @@ func New(g *idem.Guard, scope ScopeFunc, opts ...Option) (func(http.Handler) htt
 	}
 	m.retention = policy.Retention
 	m.failsClosed = policy.OnInterrupted.FailsClosed()
-	m.call = []idem.CallOption{idem.WithKind("http"), idem.WithClassifier(idem.Classify), idem.WithPolicy(policy)}
+	m.call = []idem.CallOption{idem.WithKind(kind), idem.WithClassifier(idem.Classify), idem.WithPolicy(policy)}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
 	}, nil
@@ -137,17 +140,19 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	id, err := readKey(r.Header, m.keyHeader, m.requireUUID)
-	if errors.Is(err, errKeyMissing) && m.missing == Allow {
-		m.unprotected(w, r, next)
+	if err != nil && m.missing == Allow && len(r.Header.Values(m.keyHeader)) == 0 {
+		m.unprotected(w, r, next, err)
+		m.onAnswer(r, StatusIgnored)
 		return
 	}
 	limited := limitBodyTime(w, r, m.bodyTimeout) // not for a refused one: the server reads on, to be polite
 	if err != nil {
-		m.refuse(w, r, keyProblem(m.keyHeader, err))
+		m.refuseKey(w, r, err)
 		return
 	}
 	scope, err := m.scope(r)
 	if err != nil {
+		m.guard.Reject(kind, &idem.KeyError{Reason: idem.RejectNoScope, Detail: err.Error()})
 		m.refuse(w, r, scopeProblem())
 		return
 	}
@@ -167,10 +172,17 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 }
 
 // unprotected runs the handler as if there were no middleware.
-func (m *middleware) unprotected(w http.ResponseWriter, r *http.Request, next http.Handler) {
+func (m *middleware) unprotected(w http.ResponseWriter, r *http.Request, next http.Handler, reason error) {
+	m.guard.Unprotected(kind, reason)
 	w.Header().Set(HeaderStatus, string(StatusIgnored))
 	next.ServeHTTP(w, r)
-	m.onAnswer(r, StatusIgnored)
+}
+
+func (m *middleware) refuseKey(w http.ResponseWriter, r *http.Request, err error) {
+	bad := &idem.KeyError{Reason: idem.RejectFormat, Detail: err.Error()}
+	_ = errors.As(err, &bad)
+	m.guard.Reject(kind, bad)
+	m.refuse(w, r, keyProblem(m.keyHeader, bad))
 }
 
 func (m *middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {

@@ -1,7 +1,6 @@
 package idemhttp
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,19 +8,20 @@ import (
 	"github.com/idembolt/idem"
 )
 
-// errKeyMissing is the only error of readKey that the MissingKey option forgives.
-var errKeyMissing = errors.New("the header is missing")
+// refused is the *idem.KeyError of a key that breaks a rule.
+func refused(reason idem.RejectReason, format string, args ...any) error {
+	return &idem.KeyError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
+}
 
-// readKey returns the key in the named header of a request. An error other than
-// errKeyMissing says in plain words what is wrong with it.
+// readKey returns the key in the named header of a request, or a *idem.KeyError.
 func readKey(h http.Header, name string, requireUUID bool) (string, error) {
 	lines := h.Values(name)
 	switch len(lines) {
 	case 0:
-		return "", errKeyMissing
+		return "", refused(idem.RejectMissing, "the header is missing")
 	case 1:
 	default: // also where they are equal: which one a proxy saw cannot be known
-		return "", errors.New("the header is given more than once")
+		return "", refused(idem.RejectFormat, "the header is given more than once")
 	}
 	id, err := parseKey(lines[0])
 	if err != nil {
@@ -29,7 +29,7 @@ func readKey(h http.Header, name string, requireUUID bool) (string, error) {
 	}
 	if requireUUID {
 		if !isUUID(id) {
-			return "", errors.New("the key is not a UUID")
+			return "", refused(idem.RejectFormat, "the key is not a UUID")
 		}
 		id = strings.ToLower(id) // RFC 9562: case does not matter
 	}
@@ -42,7 +42,7 @@ func parseKey(value string) (string, error) {
 	value = strings.Trim(value, " \t")
 	for i := range len(value) {
 		if value[i] < ' ' || value[i] > '~' {
-			return "", fmt.Errorf("the key holds a control character or one outside of ASCII at byte %d", i)
+			return "", refused(idem.RejectCharset, "the key holds a control character or one outside of ASCII at byte %d", i)
 		}
 	}
 	id := value
@@ -52,13 +52,13 @@ func parseKey(value string) (string, error) {
 			return "", err
 		}
 	} else if strings.Contains(value, ",") { // two header lines that a proxy has joined look like this
-		return "", errors.New("the key holds a comma, which is allowed only between quotes")
+		return "", refused(idem.RejectFormat, "the key holds a comma, which is allowed only between quotes")
 	}
 	switch {
 	case id == "":
-		return "", errors.New("the key is empty")
+		return "", refused(idem.RejectFormat, "the key is empty")
 	case len(id) > idem.MaxIDBytes:
-		return "", fmt.Errorf("the key has %d bytes, at most %d are allowed", len(id), idem.MaxIDBytes)
+		return "", refused(idem.RejectTooLong, "the key has %d bytes, at most %d are allowed", len(id), idem.MaxIDBytes)
 	}
 	return id, nil
 }
@@ -71,20 +71,20 @@ func unquote(value string) (string, error) {
 		switch c := value[i]; c {
 		case '"':
 			if i != len(value)-1 {
-				return "", errors.New("something follows the closing quote of the key")
+				return "", refused(idem.RejectFormat, "something follows the closing quote of the key")
 			}
 			return b.String(), nil
 		case '\\':
 			i++
 			if i == len(value) || value[i] != '"' && value[i] != '\\' {
-				return "", errors.New(`a backslash in a quoted key may only stand before " or \`)
+				return "", refused(idem.RejectFormat, `a backslash in a quoted key may only stand before " or \`)
 			}
 			b.WriteByte(value[i])
 		default:
 			b.WriteByte(c)
 		}
 	}
-	return "", errors.New("the closing quote of the key is missing")
+	return "", refused(idem.RejectFormat, "the closing quote of the key is missing")
 }
 
 // isUUID accepts the 36-character form of RFC 9562, of any version.

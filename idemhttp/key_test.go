@@ -79,7 +79,7 @@ func TestReadKey(t *testing.T) {
 		return readKey(http.Header{"Idempotency-Key": values}, "Idempotency-Key", true)
 	}
 	_, err := readKey(http.Header{}, "Idempotency-Key", true)
-	require.ErrorIs(t, err, errKeyMissing)
+	require.Equal(t, &idem.KeyError{Reason: idem.RejectMissing, Detail: "the header is missing"}, err)
 	_, err = read("")
 	require.ErrorContains(t, err, "empty")
 	_, err = read(id, id)

@@ -2,21 +2,22 @@ package idemhttp
 
 import (
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"time"
+
+	"github.com/idembolt/idem"
 )
 
 // storeRetryAfter is when to try again while the store cannot be used: nobody
 // knows when it will be back.
 const storeRetryAfter = 5 * time.Second
 
-func keyProblem(header string, err error) *Problem {
+func keyProblem(header string, err *idem.KeyError) *Problem {
 	p := &Problem{
 		Type: ProblemKeyInvalid, Title: "Idempotency key invalid", Status: http.StatusBadRequest,
-		Detail: header + ": " + err.Error() + ". Nothing was done.",
+		Detail: header + ": " + err.Detail + ". Nothing was done.",
 	}
-	if errors.Is(err, errKeyMissing) {
+	if err.Reason == idem.RejectMissing {
 		p.Type, p.Title = ProblemKeyMissing, "Idempotency key missing"
 	}
 	return p

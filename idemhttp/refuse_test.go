@@ -72,6 +72,9 @@ func TestMissingKey(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, post(t, server, "/", `""`, "{}").status, "empty is not missing")
 	server.Close() // which waits for the handlers
 	require.Len(t, said, 3)
+	c := guard.Counters()
+	require.EqualValues(t, 2, c.Unprotected)
+	require.Equal(t, map[idem.RejectReason]uint64{idem.RejectMissing: 1, idem.RejectFormat: 1}, c.RejectedBy)
 }
 
 func TestOtherMethodsPass(t *testing.T) {

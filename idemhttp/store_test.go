@@ -61,8 +61,10 @@ func TestStoreDown(t *testing.T) {
 	require.Zero(t, runs.Load())
 
 	open := idemhttp.FailOpen(true)
-	a = post(t, serve(t, brokenGuard(t, down, nil), echo, open), "/", "k", "{}")
+	guard := brokenGuard(t, down, nil)
+	a = post(t, serve(t, guard, echo, open), "/", "k", "{}")
 	require.Equal(t, "{}", a.body)
+	require.EqualValues(t, 1, guard.Counters().Unprotected)
 	require.Equal(t, idemhttp.StatusIgnored, a.said())
 	require.EqualValues(t, 1, runs.Load())
 
