@@ -44,7 +44,7 @@ func TestEventNames(t *testing.T) {
 		require.False(t, seen[k.String()])
 		seen[k.String()] = true
 	}
-	require.Len(t, seen, 11)
+	require.Len(t, seen, 12)
 	require.Equal(t, "event(0)", idem.EventKind(0).String())
 	require.Equal(t, "event(12)", idem.EventKind(12).String())
 }
