@@ -46,7 +46,7 @@ func TestEventNames(t *testing.T) {
 	}
 	require.Len(t, seen, 12)
 	require.Equal(t, "event(0)", idem.EventKind(0).String())
-	require.Equal(t, "event(12)", idem.EventKind(12).String())
+	require.Equal(t, "event(13)", idem.EventKind(13).String())
 }
 
 // TestEveryCallIsOneEvent: one row per way a call can end, and the only event
