@@ -156,7 +156,7 @@ func (c *crashes) verify(t *testing.T, effects map[string]bool, acks map[string]
 	_, noJournal := os.Stat(c.path + journal.Suffix)
 	began := time.Now()
 	s := openFault(t, c.path, BoltConfig{LockTimeout: -1}) // the lock must be free at once
-	require.Less(t, time.Since(began), 10*time.Second) // not how long it takes, which TestRecoveryTime measures, but that it does not wait
+	require.Less(t, time.Since(began), 10*time.Second)     // not how long it takes, which TestRecoveryTime measures, but that it does not wait
 	left, err := filepath.Glob(c.path + "?*")
 	require.NoError(t, err)
 	require.Empty(t, left, "leftovers of a creation were not cleared away")
