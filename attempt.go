@@ -21,7 +21,8 @@ type Attempt struct {
 	base   uint64 // of a DoTx: version of the record that its own will replace
 	sent   time.Time
 	ran    time.Duration
-	lease  *lease
+	lease  *lease // nil in a DoTx
+	steps  stepper
 	cancel context.CancelCauseFunc
 }
 
@@ -102,6 +103,9 @@ func (a *Attempt) fail(value []byte, fnErr error, outcome Outcome) (Record, erro
 	end, now, retention := rec, a.guard.now(), a.call.policy.Retention
 	switch outcome {
 	case OutcomeNothing:
+		if len(rec.Steps) > 0 {
+			return a.pause(rec, fnErr, lost)
+		}
 		stored, err := a.settle(rec.Version, end, true)
 		return a.report(EventReleased, stored, lost, fnErr, fnErr, err)
 	case OutcomePermanent:
@@ -116,6 +120,16 @@ func (a *Attempt) fail(value []byte, fnErr error, outcome Outcome) (Record, erro
 		stored, err := a.settle(rec.Version, end, false)
 		return a.report(EventInterrupted, stored, lost, &InterruptedError{Record: stored, Cause: fnErr}, fnErr, err)
 	}
+}
+
+// pause keeps the steps of an attempt that failed with nothing left open, for the
+// next one to go on from.
+func (a *Attempt) pause(rec Record, fnErr, lost error) (Record, error) {
+	end := rec
+	end.finish(Interrupted, a.guard.now(), a.call.policy.Retention)
+	end.Resume, end.Error = true, cutText(fnErr.Error(), maxErrorBytes)
+	stored, err := a.settle(rec.Version, end, false)
+	return a.report(EventReleased, stored, lost, fnErr, fnErr, err)
 }
 
 // stop ends the function's context and the renewing of the lease.

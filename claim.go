@@ -80,7 +80,7 @@ func (g *Guard) judge(c *call, rec *Record) (todo, error) {
 		return answer, err
 	case rec.State == Processing && g.held(rec):
 		return waitFor, nil
-	case c.policy.OnInterrupted.rerun:
+	case rec.Resume, c.policy.OnInterrupted.rerun:
 		return takeOver, nil
 	case c.policy.OnInterrupted.reconcile != nil:
 		return reconcile, nil
@@ -153,7 +153,7 @@ func (g *Guard) attemptRecord(c *call, prev *Record) Record {
 		LeaseUntil: now.Add(c.policy.Lease), ExpiresAt: now.Add(c.policy.Lease + c.policy.Retention),
 	}
 	if prev != nil {
-		rec.CreatedAt, rec.Attempt = prev.CreatedAt, prev.Attempt+1
+		rec.CreatedAt, rec.Attempt, rec.Steps = prev.CreatedAt, prev.Attempt+1, prev.Steps
 	}
 	return rec
 }
@@ -221,6 +221,9 @@ func (r *Record) finish(s State, now time.Time, retention time.Duration) {
 	r.State, r.UpdatedAt = s, now
 	r.LeaseUntil, r.ExpiresAt = time.Time{}, now.Add(retention)
 	r.Value, r.ValueOmitted, r.Error = nil, 0, ""
+	if s == Completed || s == Failed {
+		r.Steps = nil // nobody goes on from them
+	}
 }
 
 // setValue stores the value, or only its size if it is too large to keep.

@@ -28,6 +28,7 @@ var crashConfig = BoltConfig{
 type crashCount struct {
 	rounds                                                    int
 	images, withLog, withoutLog, torn, recoveries, inRecovery int
+	transactions                                              int
 }
 
 // TestTortureCrashStates records every write and sync of both files while a store
@@ -40,7 +41,7 @@ func TestTortureCrashStates(t *testing.T) {
 	torture.Rounds(t, 3, func(t *testing.T, random *rand.Rand) { crashRound(t, random, &count) })
 	t.Logf("%d images, %d with a journal, %d without, %d torn, %d of %d recoveries",
 		count.images, count.withLog, count.withoutLog, count.torn, count.inRecovery, count.recoveries)
-	for _, n := range []int{count.withLog, count.withoutLog, count.torn, count.recoveries, count.inRecovery} {
+	for _, n := range []int{count.withLog, count.withoutLog, count.torn, count.recoveries, count.inRecovery, count.transactions} {
 		require.Greater(t, n, 20)
 	}
 	require.Greater(t, count.images, 1000)
@@ -78,6 +79,7 @@ func crashRound(t *testing.T, random *rand.Rand, count *crashCount) {
 			work.crashRecovery(t, d, image, c.at, random, count)
 		}
 	})
+	count.transactions += work.transactions
 }
 
 func (n *crashCount) add(c *crash, d disk) {

@@ -2,8 +2,10 @@ package idem
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +29,9 @@ type crashWork struct {
 	small  bool // many small records, so that a merge takes several transactions
 	mu     sync.Mutex
 	writes map[string][]crashWrite
+	// transactions counts those that were found in images, complete.
+	transactions int
+
 	expire int // moment at which expired records were first removed; 0 if never
 }
 
@@ -73,6 +78,8 @@ func (l *crashLane) step(t *testing.T) error {
 		l.made++
 		rec.ExpiresAt = rec.CreatedAt.Add(-time.Hour)
 		return l.write(rec.Key, func() (Record, error) { return l.store.Create(t.Context(), rec) })
+	case n < 5:
+		return l.transact(t)
 	case n < 10 || len(l.live) == 0:
 		rec := completed(fmt.Sprintf("%d-%d", l.id, l.made), l.value())
 		l.made++
@@ -97,6 +104,53 @@ func (l *crashLane) step(t *testing.T) error {
 		rec := completed(old.Key.ID, l.value())
 		return l.write(rec.Key, func() (Record, error) { return l.store.Create(t.Context(), rec) })
 	}
+}
+
+// transact creates a record, which stays as it is, together with a row and an event.
+func (l *crashLane) transact(t *testing.T) error {
+	rec := completed(fmt.Sprintf("tx-%d-%d", l.id, l.made), l.value())
+	l.made++
+	err := l.write(rec.Key, func() (Record, error) {
+		err := l.store.Update(t.Context(), func(tx *Tx) error {
+			_, err := tx.Records().Create(t.Context(), rec)
+			return errors.Join(err, tx.Bucket("rows").Put([]byte(rec.Key.String()), rec.Value), tx.Bucket("events").Append([]byte(rec.Key.String())))
+		})
+		if err != nil {
+			return Record{}, err
+		}
+		return l.store.Get(t.Context(), rec.Key)
+	})
+	if err == nil {
+		l.live = l.live[:len(l.live)-1]
+	}
+	return err
+}
+
+// requireTogether requires that of every transaction all is there, or nothing.
+func requireTogether(t *testing.T, s *BoltStore, found map[string]Record) (transactions int) {
+	t.Helper()
+	rows, events := make(map[string]string), make(map[string]int)
+	require.NoError(t, s.View(t.Context(), func(tx *Tx) error {
+		for p, err := range tx.Bucket("rows").Range(nil, nil) {
+			require.NoError(t, err)
+			rows[string(p.Key)] = string(p.Value)
+		}
+		for p, err := range tx.Bucket("events").Range(nil, nil) {
+			require.NoError(t, err)
+			events[string(p.Value)]++
+		}
+		return nil
+	}))
+	for key, rec := range found {
+		if strings.HasPrefix(rec.Key.ID, "tx-") {
+			transactions++
+			require.Equal(t, rows[key], string(rec.Value), "row of %s", key)
+			require.Equal(t, 1, events[key], "events of %s", key)
+		}
+	}
+	require.Len(t, rows, transactions)
+	require.Len(t, events, transactions)
+	return transactions
 }
 
 // value is mostly small, and sometimes too large for the journal.
@@ -144,6 +198,7 @@ func (w *crashWork) verify(t *testing.T, path string, at int) {
 		require.NoError(t, err)
 		found[rec.Key.String()] = rec
 	}
+	w.transactions += requireTogether(t, s, found)
 	info, err := s.Info(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, len(found), info.Records)

@@ -231,6 +231,13 @@ type Record struct {
 	// ExpiresAt is when the record stops answering. Never zero.
 	ExpiresAt time.Time
 
+	// Steps are the finished steps of an attempt that has not ended, or was
+	// interrupted: see Step. At most MaxSteps, and MaxStepBytes in all.
+	Steps []StepResult
+	// Resume says of an Interrupted record that the attempt ended with nothing left
+	// open: the next call goes on after its last step, whatever the policy.
+	Resume bool
+
 	// Value is the result that repeats get. Nil and empty are told apart.
 	Value []byte
 	// ValueOmitted is the size in bytes of a value that was not kept because it
@@ -284,6 +291,10 @@ func (r *Record) Validate() error {
 		return r.invalid("the end of its lease, %s, is not between 1970 and 9999", r.LeaseUntil.UTC())
 	case r.Attempt < 0:
 		return r.invalid("its attempt number is negative")
+	case len(r.Steps) > MaxSteps || stepBytes(r.Steps) > MaxStepBytes:
+		return r.invalid("its %d steps have %d bytes, at most %d and %d are allowed", len(r.Steps), stepBytes(r.Steps), MaxSteps, MaxStepBytes)
+	case r.Resume && r.State != Interrupted:
+		return r.invalid("it is %s and waits to be resumed", r.State)
 	case len(r.Value) > MaxValueBytes:
 		return r.invalid("its value has %d bytes, at most %d are allowed", len(r.Value), MaxValueBytes)
 	}

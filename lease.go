@@ -63,19 +63,9 @@ func (l *lease) renew() {
 	if l.ended || l.lost != nil {
 		return
 	}
-	sent := time.Now()
-	next := l.rec
-	now := l.guard.now()
-	next.UpdatedAt, next.LeaseUntil = now, now.Add(l.policy.Lease)
-	next.ExpiresAt = next.LeaseUntil.Add(l.policy.Retention)
-
-	ctx, cancel := context.WithDeadline(l.writing, l.until)
-	rec, err := l.guard.store.Swap(ctx, l.rec.Version, next)
-	cancel()
+	rec, err := l.swap(l.rec)
 	switch {
 	case err == nil:
-		l.rec, l.until = rec, giveUpAt(sent, l.policy.Lease)
-		l.timer.Reset(l.policy.Lease / 3)
 	case errors.Is(err, ErrConflict) && rec.Owner == l.rec.Owner && rec.State == Processing:
 		l.rec = rec // an earlier renewal was written although it reported an error
 		l.timer.Reset(0)

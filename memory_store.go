@@ -265,6 +265,10 @@ func (s *MemoryStore) drop(key Key) {
 // clone returns the record with its own copy of the value.
 func (r Record) clone() Record {
 	r.Value = bytes.Clone(r.Value)
+	r.Steps = slices.Clone(r.Steps)
+	for i := range r.Steps {
+		r.Steps[i].Value = bytes.Clone(r.Steps[i].Value)
+	}
 	return r
 }
 

@@ -12,7 +12,7 @@ import (
 //
 //	 0  1  format: 1
 //	 1  1  state
-//	 2  1  flags: bit 0, the value is not nil
+//	 2  1  flags: bit 0, the value is not nil; bit 1, there are steps; bit 2, Resume
 //	 3  1  0
 //	 4  4  CRC-32C of the key's text form and of every byte here but these four
 //	 8  8  version
@@ -22,6 +22,7 @@ import (
 //	       text Kind, Owner, TraceID, Error, Note
 //	       uvarint number of fingerprint parts; if not 0: 1 byte version, then
 //	       per part text name and 16 bytes sum
+//	       if there are steps: uvarint their number, per step text name and value
 //	       uvarint value length, value, end of record
 //
 // bbolt has no checksum over values, so the record carries its own. It covers
@@ -30,6 +31,8 @@ const (
 	recordFormat     = 1
 	recordHeaderSize = 32
 	flagValue        = 1
+	flagSteps        = 2
+	flagResume       = 4
 )
 
 // recordSum is the checksum over the key and both sides of the checksum's own four bytes.
@@ -63,7 +66,10 @@ func encodeRecord(key []byte, r *Record) []byte {
 		len(r.Error)+len(r.Note)+40*len(r.Fingerprint.parts)+len(r.Value))
 	b[0], b[1] = recordFormat, byte(r.State)
 	if r.Value != nil {
-		b[2] = flagValue
+		b[2] |= flagValue
+	}
+	if r.Resume {
+		b[2] |= flagResume
 	}
 	binary.BigEndian.PutUint64(b[8:], r.Version)
 	binary.BigEndian.PutUint64(b[16:], uint64(toMicros(r.ExpiresAt)))
@@ -82,6 +88,14 @@ func encodeRecord(key []byte, r *Record) []byte {
 		for _, p := range r.Fingerprint.parts {
 			b = appendText(b, p.name)
 			b = append(b, p.sum[:]...)
+		}
+	}
+	if len(r.Steps) > 0 {
+		b[2] |= flagSteps
+		b = binary.AppendUvarint(b, uint64(len(r.Steps)))
+		for _, s := range r.Steps {
+			b = appendText(b, s.Name)
+			b = appendText(b, s.Value)
 		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Value)))
@@ -103,7 +117,7 @@ func decodeRecord(key, enc []byte, withValue bool) (Record, error) {
 	if binary.BigEndian.Uint32(enc[4:]) != recordSum(key, enc) {
 		return Record{}, damaged(key, "its checksum does not match")
 	}
-	if enc[2]&^flagValue != 0 || enc[3] != 0 {
+	if enc[2]&^(flagValue|flagSteps|flagResume) != 0 || enc[3] != 0 {
 		return Record{}, fmt.Errorf("%w: record of %q has unknown flags", ErrFormat, key)
 	}
 	k, err := ParseKey(string(key))
@@ -115,6 +129,7 @@ func decodeRecord(key, enc []byte, withValue bool) (Record, error) {
 		ExpiresAt:  fromMicros(int64(binary.BigEndian.Uint64(enc[16:]))),
 		LeaseUntil: fromMicros(int64(binary.BigEndian.Uint64(enc[24:]))),
 		Size:       len(enc),
+		Resume:     enc[2]&flagResume != 0,
 	}
 	d := decoder{rest: enc[recordHeaderSize:]}
 	for _, t := range []*time.Time{&r.CreatedAt, &r.StartedAt, &r.UpdatedAt} {
@@ -127,6 +142,9 @@ func decodeRecord(key, enc []byte, withValue bool) (Record, error) {
 	}
 	if err := d.fingerprint(key, &r.Fingerprint); err != nil {
 		return Record{}, err
+	}
+	if enc[2]&flagSteps != 0 {
+		r.Steps = d.steps()
 	}
 	value := d.bytes(d.uvarint())
 	if withValue && enc[2]&flagValue != 0 {
@@ -160,6 +178,20 @@ func (d *decoder) fingerprint(key []byte, fp *Fingerprint) error {
 		copy(fp.parts[i].sum[:], d.bytes(partSumBytes))
 	}
 	return nil
+}
+
+func (d *decoder) steps() []StepResult {
+	n := d.uvarint()
+	if n == 0 || n > MaxSteps {
+		d.failed = true
+		return nil
+	}
+	steps := make([]StepResult, n)
+	for i := range steps {
+		steps[i].Name = string(d.bytes(d.uvarint()))
+		steps[i].Value = append([]byte{}, d.bytes(d.uvarint())...)
+	}
+	return steps
 }
 
 func damaged(key []byte, how string) error {
@@ -203,7 +235,7 @@ func (d *decoder) bytes(n uint64) []byte {
 	return b
 }
 
-func appendText(b []byte, s string) []byte {
+func appendText[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 

@@ -72,6 +72,11 @@ func anyRecord() *rapid.Generator[Record] {
 		if r.State != Processing {
 			r.LeaseUntil = rapid.OneOf(rapid.Just(time.Time{}), set).Draw(t, "any lease")
 		}
+		r.Resume = r.State == Interrupted && rapid.Bool().Draw(t, "resume")
+		for range rapid.IntRange(0, 3).Draw(t, "steps") {
+			step := StepResult{Name: text(maxStepNameBytes).Draw(t, "step"), Value: rapid.SliceOf(rapid.Byte()).Draw(t, "result")}
+			r.Steps = append(r.Steps, step)
+		}
 		if parts := rapid.SliceOfN(part, 0, maxParts).Draw(t, "parts"); len(parts) > 0 {
 			r.Fingerprint = Fingerprint{version: fingerprintV1, parts: parts}
 		}
@@ -138,7 +143,9 @@ func TestRecordWithAValidChecksumIsChecked(t *testing.T) {
 		want   error
 	}{
 		{"format of a later build", func(b []byte) []byte { b[0] = 2; return b }, ErrFormat},
-		{"unknown flag", func(b []byte) []byte { b[2] |= 2; return b }, ErrFormat},
+		{"unknown flag", func(b []byte) []byte { b[2] |= 8; return b }, ErrFormat},
+		{"steps that are not there", func(b []byte) []byte { b[2] |= flagSteps; return b }, ErrCorrupt},
+		{"to be resumed though completed", func(b []byte) []byte { b[2] |= flagResume; return b }, ErrCorrupt},
 		{"reserved byte", func(b []byte) []byte { b[3] = 1; return b }, ErrFormat},
 		{"no state", func(b []byte) []byte { b[1] = 0; return b }, ErrCorrupt},
 		{"state of nothing", func(b []byte) []byte { b[1] = 5; return b }, ErrCorrupt},

@@ -45,6 +45,7 @@ func (s *subject) full(id string) idem.Record {
 		CreatedAt: now.Add(-3*time.Minute + 1*time.Microsecond), StartedAt: now.Add(-2*time.Minute + 20*time.Microsecond),
 		UpdatedAt: now.Add(-1*time.Minute + 300*time.Microsecond), LeaseUntil: now.Add(time.Hour + 4001*time.Microsecond),
 		ExpiresAt: now.Add(2*time.Hour + 50021*time.Microsecond),
+		Steps:     []idem.StepResult{{Name: "reserve", Value: []byte("1")}, {Name: "größe", Value: []byte{}}},
 		Value:     []byte(`{"receipt":"ü"}`), ValueOmitted: 1 << 33, Error: "declined: no funds", Note: "checked by hand",
 	}
 }

@@ -116,7 +116,7 @@ func keysDeletedApart(t *testing.T, s *subject) {
 	for i, rec := range stored {
 		current, err := s.Get(t.Context(), rec.Key)
 		if err != nil {
-			t.Fatalf("Get(%q) = %v after the keys %q were deleted, want the record", rec.Key, err, stored[:i])
+			t.Fatalf("Get(%q) = %v after the keys of %v were deleted, want the record", rec.Key, err, stored[:i])
 		}
 		s.remove(t, current)
 		s.wantAbsent(t, rec.Key)

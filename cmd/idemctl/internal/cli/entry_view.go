@@ -145,6 +145,8 @@ type recordJSON struct {
 	ExpiresAt          *string  `json:"expires_at"`
 	Fingerprint        *string  `json:"fingerprint"`
 	FingerprintParts   []string `json:"fingerprint_parts"`
+	Steps              []string `json:"steps"`
+	Resume             bool     `json:"resume"`
 	ValueSize          *int     `json:"value_size"`
 	ValueSHA256        *string  `json:"value_sha256"`
 	ValueOmitted       int64    `json:"value_omitted"`
@@ -161,7 +163,7 @@ type recordJSON struct {
 // newRecordJSON describes a record. Its value is described only if it was read.
 func newRecordJSON(e *entry) recordJSON {
 	j := recordJSON{
-		Key: e.Key.String(), Scope: e.Key.Scope, ID: e.Key.ID, State: e.State, FingerprintParts: []string{},
+		Key: e.Key.String(), Scope: e.Key.Scope, ID: e.Key.ID, State: e.State, FingerprintParts: []string{}, Steps: []string{},
 	}
 	if e.Damage != nil {
 		j.Problem = optional(e.Damage.Error())
@@ -175,6 +177,7 @@ func newRecordJSON(e *entry) recordJSON {
 	if !e.Fingerprint.IsZero() {
 		j.Fingerprint, j.FingerprintParts = optional(e.Fingerprint.String()), e.Fingerprint.Names()
 	}
+	j.Steps, j.Resume = stepNames(e), e.Resume
 	if e.Value != nil {
 		size := len(e.Value)
 		j.ValueSize, j.ValueSHA256 = &size, optional(valueSum(e.Value))

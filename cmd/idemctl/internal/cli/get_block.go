@@ -37,6 +37,7 @@ func (c *getCommand) block(e *entry, l look, now time.Time) *render.KeyValue {
 		kv.Add("Mismatches", render.Yellow.Text(fmt.Sprintf("%s with other content, about %d different", render.Count(int64(e.Mismatches)), e.DistinctMismatches)))
 	}
 	line("Replays", replaysText(e, l, now))
+	line("Steps", stepsText(e))
 	kv.Add("Value", c.valueCell(e))
 	line("Error", e.Error)
 	line("Note", e.Note)
@@ -97,6 +98,25 @@ func replaysText(e *entry, l look, now time.Time) string {
 		text += ", last " + l.times.Format(e.LastReplayAt, now)
 	}
 	return text
+}
+
+func stepsText(e *entry) string {
+	if len(e.Steps) == 0 {
+		return ""
+	}
+	text := strings.Join(stepNames(e), ", ") + " finished"
+	if e.Resume {
+		text += "; the next call goes on"
+	}
+	return text
+}
+
+func stepNames(e *entry) []string {
+	names := make([]string, len(e.Steps))
+	for i, s := range e.Steps {
+		names[i] = s.Name
+	}
+	return names
 }
 
 // valueCell describes the value, or shows it where --format asks for it.

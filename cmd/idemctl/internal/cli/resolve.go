@@ -48,7 +48,8 @@ work was done. Find out first, outside of the store, and then say which it is:
                      work was done but its result was not kept.
   --failed MESSAGE   the work failed for good: repeats fail with the message, those
                      of idemctl run with exit code 1.
-  --retry            nothing happened: the key is released and the next call runs.
+  --retry            nothing happened: the key is released and the next call runs,
+                     or goes on after the last finished step if there are any.
 
 Only an interrupted key can be settled: not one in progress, nor one that is
 finished. The reason is kept in the record, except with --retry, which removes it.
@@ -162,11 +163,7 @@ func (c *resolveCommand) settle(ctx context.Context, key idem.Key, value []byte)
 		return err
 	}
 	if c.retry {
-		if err := s.Delete(ctx, key, rec.Version); err != nil {
-			return c.settleError(key, err)
-		}
-		c.note("released %s: the next call runs", printable(key.String()))
-		return nil
+		return c.release(ctx, s, rec)
 	}
 	settled, err := c.settled(rec, value, s.Now())
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -32,6 +33,31 @@ func (c *resolveCommand) refuseSettled(s *idem.BoltStore, rec *idem.Record) erro
 	return fail(exitFailure, c.keyHint("get", rec.Key, ""), "%q is not interrupted: it is %s", key, rec.State)
 }
 
+// release lets the next call run. Steps that have finished did happen: their record
+// is kept for it to go on from.
+func (c *resolveCommand) release(ctx context.Context, s *idem.BoltStore, rec idem.Record) error {
+	if len(rec.Steps) == 0 {
+		if err := s.Delete(ctx, rec.Key, rec.Version); err != nil {
+			return c.settleError(rec.Key, err)
+		}
+		c.note("released %s: the next call runs", printable(rec.Key.String()))
+		return nil
+	}
+	next := rec
+	next.State, next.Resume, next.LeaseUntil = idem.Interrupted, true, time.Time{}
+	next.UpdatedAt = s.Now().UTC().Truncate(time.Microsecond)
+	next.Note = c.settledNote(next.UpdatedAt)
+	if _, err := s.Swap(ctx, rec.Version, next); err != nil {
+		return c.settleError(rec.Key, err)
+	}
+	c.note("released %s: the next call goes on after step %s", printable(rec.Key.String()), printable(rec.Steps[len(rec.Steps)-1].Name))
+	return nil
+}
+
+func (c *resolveCommand) settledNote(now time.Time) string {
+	return fmt.Sprintf("%s %s (uid %d, at %s)", settledNote, c.reason, os.Getuid(), now.Format(time.RFC3339))
+}
+
 // refuseValue keeps a value out that whoever asks for it could not read.
 func (c *resolveCommand) refuseValue(rec *idem.Record, value []byte) error {
 	switch {
@@ -52,7 +78,7 @@ func (c *resolveCommand) settled(rec idem.Record, value []byte, now time.Time) (
 		rec.ExpiresAt = until
 	}
 	rec.Value, rec.ValueOmitted, rec.Error = value, 0, ""
-	rec.Note = fmt.Sprintf("%s %s (uid %d, at %s)", settledNote, c.reason, os.Getuid(), now.Format(time.RFC3339))
+	rec.Note, rec.Steps, rec.Resume = c.settledNote(now), nil, false
 	rec.State = idem.Completed
 	if !c.completed {
 		rec.State, rec.Error = idem.Failed, c.failed

@@ -1,0 +1,149 @@
+// Package saga undoes the finished steps of work that fails in the middle.
+//
+// Use it where several systems are changed one after the other and none of them
+// can be part of a transaction: a seat is reserved, a card is charged, a parcel is
+// ordered. Every step comes with what undoes it. Where all changes are in the
+// store's own file use idem.DoTx, which leaves nothing to undo; where a failure
+// only means to try again later use idem.Step alone.
+//
+//	book := saga.Func(func(ctx context.Context, s *saga.Saga) (Ticket, error) {
+//		seat, err := saga.Step(ctx, s, "seat", reserve, release)
+//		if err != nil {
+//			return Ticket{}, err
+//		}
+//		charge, err := saga.Step(ctx, s, "charge", pay, refund)
+//		…
+//	})
+//	res, err := idem.Do(ctx, guard, key, order, book)
+//
+// # How it ends
+//
+// A nil error completes the work. An error marked with idem.Permanent undoes every
+// finished step, the last one first, and is then recorded: repeats get it as
+// *idem.FailedError. Any other error leaves the finished steps as they are, and the
+// next call goes on after them.
+//
+// Steps and what undoes them are steps of the attempt, see idem.Step: each is
+// remembered durably, with one write, and does not run again when the process dies
+// and the work is called anew. Under a policy with idem.Rerun it then goes on in the
+// direction it was going; under others a person decides first, for a step may have
+// happened that is not remembered. Whoever calls the work again brings it to its
+// end: nothing runs by itself.
+//
+// An undo that fails is tried again by the next call. It must be safe to repeat, as
+// must every step: the process can die in it. Use Attempt.ChildKey for what they ask
+// of other systems.
+package saga
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/idembolt/idem"
+)
+
+// undoing is the name of the step that says why the work is undone. From then on
+// nothing goes forward any more.
+const undoing = "saga: undo"
+
+// Saga is one attempt's work. It is for the function that Func was given, and not
+// for concurrent use.
+type Saga struct {
+	attempt *idem.Attempt
+	undo    []undo // of the finished steps, in their order
+	cause   string // why the work is undone; "" while it is not
+}
+
+type undo struct {
+	name string
+	run  func(context.Context) error
+}
+
+// UndoError says that the work failed and could not be undone completely. The next
+// call with the key tries again.
+type UndoError struct {
+	Step  string // that could not be undone
+	Cause string // why the work is undone
+	Err   error  // why that failed
+}
+
+// Error says it in one line.
+func (e *UndoError) Error() string {
+	return fmt.Sprintf("undo step %q after %q: %v", e.Step, e.Cause, e.Err)
+}
+
+// Unwrap returns what kept the step from being undone.
+func (e *UndoError) Unwrap() error { return e.Err }
+
+// errTurned ends the forward direction when an earlier attempt has turned back. It
+// never leaves the package: the recorded cause takes its place.
+var errTurned = errors.New("the work is being undone")
+
+// Attempt returns the attempt of the work.
+func (s *Saga) Attempt() *idem.Attempt { return s.attempt }
+
+// Func returns a function for idem.Do that runs fn and undoes its steps if it fails
+// for good.
+func Func[T any](fn func(context.Context, *Saga) (T, error)) func(context.Context, *idem.Attempt) (T, error) {
+	return func(ctx context.Context, a *idem.Attempt) (T, error) {
+		s := &Saga{attempt: a}
+		value, err := fn(ctx, s)
+		if s.turned() || err != nil && idem.Classify(err) == idem.OutcomePermanent {
+			return value, s.rollBack(ctx, err)
+		}
+		return value, err
+	}
+}
+
+// Step is idem.Step with what undoes it, which is given the step's result. A nil
+// undo is for a step that needs none. The error of fn decides what follows: see the
+// package documentation. Step must be called for the same names in the same order
+// every time, and its error must end the work.
+func Step[T any](ctx context.Context, s *Saga, name string, fn func(context.Context) (T, error), undoIt func(context.Context, T) error) (T, error) {
+	if s.turned() {
+		var zero T
+		return zero, errTurned
+	}
+	result, err := idem.Step(ctx, s.attempt, name, fn)
+	if err == nil && undoIt != nil {
+		s.undo = append(s.undo, undo{name, func(ctx context.Context) error { return undoIt(ctx, result) }})
+	}
+	return result, err
+}
+
+// turned reports whether the next remembered step is the turning point.
+func (s *Saga) turned() bool {
+	name, ok := s.attempt.NextStep()
+	return ok && name == undoing
+}
+
+// rollBack undoes what is finished. It returns the failure that the work ends with,
+// or a *UndoError if it has to be called again.
+func (s *Saga) rollBack(ctx context.Context, err error) error {
+	cause, stepErr := idem.Step(ctx, s.attempt, undoing, func(context.Context) (string, error) { return err.Error(), nil })
+	if stepErr != nil {
+		return stepErr
+	}
+	for i := len(s.undo) - 1; i >= 0; i-- {
+		u := s.undo[i]
+		_, stepErr := idem.Step(ctx, s.attempt, undoing+" "+u.name, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, u.run(ctx)
+		})
+		if stepErr != nil {
+			return plain(&UndoError{Step: u.name, Cause: cause, Err: stepErr})
+		}
+	}
+	if err == nil || err.Error() != cause {
+		err = errors.New(cause) // of the attempt that turned back
+	}
+	return idem.Permanent(err)
+}
+
+// plain keeps an undo that failed for good from ending the work: it is not undone.
+func plain(err *UndoError) error {
+	if idem.Classify(err.Err) == idem.OutcomePermanent {
+		return &UndoError{Step: err.Step, Cause: err.Cause, Err: errors.New(err.Err.Error())}
+	}
+	return err
+}

@@ -1,0 +1,216 @@
+package saga_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/saga"
+)
+
+var key = idem.Key{Scope: "trip", ID: "1"}
+
+func newGuard(t *testing.T, recovery idem.Recovery) *idem.Guard {
+	t.Helper()
+	policy := idem.Orders
+	policy.OnInterrupted = recovery
+	g, err := idem.New(idem.NewMemoryStore(idem.MemoryConfig{}), idem.WithPolicy(policy))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.Close()) })
+	return g
+}
+
+// world is what the steps change, and where things go wrong: trouble is called with
+// every point of every step and undo.
+type world struct {
+	log     []string
+	done    map[string]int
+	trouble func(point string) error
+}
+
+func (w *world) step(ctx context.Context, s *saga.Saga, name string) error {
+	_, err := saga.Step(ctx, s, name,
+		func(context.Context) (string, error) { return name + " result", w.change(name, "do "+name, 1) },
+		func(_ context.Context, result string) error {
+			if result != name+" result" {
+				return fmt.Errorf("undo got %q", result)
+			}
+			return w.change(name, "undo "+name, -1)
+		})
+	return err
+}
+
+func (w *world) change(name, what string, by int) error {
+	if err := w.trouble("before " + what); err != nil {
+		return err
+	}
+	w.log = append(w.log, what)
+	w.done[name] = max(0, min(1, w.done[name]+by)) // each is safe to repeat
+	return w.trouble("after " + what)
+}
+
+var names = []string{"seat", "charge", "parcel"}
+
+func (w *world) trip(ctx context.Context, s *saga.Saga) (string, error) {
+	for _, name := range names {
+		if err := w.step(ctx, s, name); err != nil {
+			return "", err
+		}
+	}
+	if err := w.trouble("at the end"); err != nil {
+		return "", err
+	}
+	return "booked", nil
+}
+
+func newWorld(trouble func(string) error) *world {
+	return &world{done: make(map[string]int), trouble: trouble}
+}
+
+func TestSagaCompletes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(func(string) error { return nil })
+	g := newGuard(t, idem.FailClosed())
+	for _, replayed := range []bool{false, true} {
+		res, err := idem.Do(t.Context(), g, key, nil, saga.Func(w.trip))
+		require.NoError(t, err)
+		require.Equal(t, "booked", res.Value)
+		require.Equal(t, replayed, res.Replayed)
+	}
+	require.Equal(t, []string{"do seat", "do charge", "do parcel"}, w.log)
+}
+
+func TestSagaUndoesInReverse(t *testing.T) {
+	t.Parallel()
+	declined := errors.New("declined")
+	tests := []struct {
+		point string
+		log   []string
+	}{
+		{"before do seat", nil},
+		{"before do charge", []string{"do seat", "undo seat"}},
+		{"before do parcel", []string{"do seat", "do charge", "undo charge", "undo seat"}},
+		{"at the end", []string{"do seat", "do charge", "do parcel", "undo parcel", "undo charge", "undo seat"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(func(point string) error {
+				if point == tt.point {
+					return idem.Permanent(declined)
+				}
+				return nil
+			})
+			g := newGuard(t, idem.FailClosed())
+			_, err := idem.Do(t.Context(), g, key, nil, saga.Func(w.trip))
+			require.ErrorIs(t, err, declined)
+			require.Equal(t, tt.log, w.log)
+			_, err = idem.Do(t.Context(), g, key, nil, saga.Func(w.trip))
+			var failed *idem.FailedError
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, "declined", failed.Record.Error)
+			require.Equal(t, tt.log, w.log)
+		})
+	}
+}
+
+// TestSagaStaysOnItsWay: whatever happens once at whichever point, calling again
+// brings the work to its end in the direction it was going.
+func TestSagaStaysOnItsWay(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]func() error{
+		"plain":   func() error { return errors.New("try again") },
+		"unknown": func() error { return idem.Unknown(errors.New("timeout")) },
+		"crash":   func() error { panic("crash") },
+	}
+	var points []string
+	for _, name := range names {
+		for _, what := range []string{"before do ", "after do ", "before undo ", "after undo "} {
+			points = append(points, what+name)
+		}
+	}
+	for kind, happen := range kinds {
+		for _, point := range append(points, "at the end") {
+			for _, fails := range []bool{false, true} {
+				t.Run(fmt.Sprint(kind, " ", point, " fails ", fails), func(t *testing.T) {
+					t.Parallel()
+					happened := false
+					w := newWorld(func(at string) error {
+						switch {
+						case at == point && !happened:
+							happened = true
+							return happen()
+						case at == "at the end" && fails:
+							return idem.Permanent(errors.New("sold out"))
+						}
+						return nil
+					})
+					g := newGuard(t, idem.Rerun())
+					err := errors.New("not called")
+					for try := 0; try < 3; try++ {
+						func() {
+							defer func() { _ = recover() }()
+							_, err = idem.Do(t.Context(), g, key, nil, saga.Func(w.trip))
+						}()
+						if rec, getErr := g.Store().Get(t.Context(), key); getErr == nil && rec.State != idem.Interrupted {
+							break
+						}
+					}
+					if !fails {
+						require.NoError(t, err)
+						require.Equal(t, map[string]int{"seat": 1, "charge": 1, "parcel": 1}, w.done)
+						require.NotContains(t, w.log, "undo seat")
+						return
+					}
+					require.EqualError(t, errors.Unwrap(err), "sold out", "%v", err)
+					require.Equal(t, map[string]int{"seat": 0, "charge": 0, "parcel": 0}, w.done)
+				})
+			}
+		}
+	}
+}
+
+// TestSagaUndoFailsForGood: the work is not over before it is undone.
+func TestSagaUndoFailsForGood(t *testing.T) {
+	t.Parallel()
+	broken := true
+	w := newWorld(func(point string) error {
+		switch {
+		case point == "before do charge":
+			return idem.Permanent(errors.New("declined"))
+		case point == "before undo seat" && broken:
+			return idem.Permanent(errors.New("no such seat"))
+		}
+		return nil
+	})
+	g := newGuard(t, idem.FailClosed())
+	for range 2 {
+		_, err := idem.Do(t.Context(), g, key, nil, saga.Func(w.trip))
+		var undo *saga.UndoError
+		require.ErrorAs(t, err, &undo)
+		require.Equal(t, "seat", undo.Step)
+		require.Equal(t, "declined", undo.Cause)
+		require.EqualError(t, err, `undo step "seat" after "declined": no such seat`)
+	}
+	broken = false
+	_, err := idem.Do(t.Context(), g, key, nil, saga.Func(w.trip))
+	require.EqualError(t, err, "declined")
+	require.Equal(t, []string{"do seat", "undo seat"}, w.log)
+}
+
+func TestSagaStepWithoutUndo(t *testing.T) {
+	t.Parallel()
+	g := newGuard(t, idem.FailClosed())
+	_, err := idem.Do(t.Context(), g, key, nil, saga.Func(func(ctx context.Context, s *saga.Saga) (int, error) {
+		require.NotEmpty(t, s.Attempt().ChildKey("mail"))
+		if _, err := saga.Step(ctx, s, "look up", func(context.Context) (int, error) { return 1, nil }, nil); err != nil {
+			return 0, err
+		}
+		return 0, idem.Permanent(errors.New("no"))
+	}))
+	require.EqualError(t, err, "no")
+}
