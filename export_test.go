@@ -28,3 +28,6 @@ func WaitForMerge(s *BoltStore) error {
 
 // MemoryDir is a directory in memory, where there is one.
 func MemoryDir(t *testing.T) string { return crashDir(t) }
+
+// RaceSlowdown is 1 without the race detector.
+const RaceSlowdown = raceSlowdown
