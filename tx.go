@@ -42,6 +42,7 @@ type Tx struct {
 	err     error // that keeps it from committing
 	size    int64
 	reads   []txRead
+	seen    int // pairs that were read
 	buckets map[string]*bucketWrites
 	order   []string // of buckets, as they were first written
 	records txRecords
@@ -160,6 +161,9 @@ func (s *BoltStore) tryTx(ctx context.Context, fn func(*Tx) error) (Record, erro
 		}
 		return Record{}, err
 	}
+	if err := tx.checkEarly(ctx); err != nil {
+		return Record{}, err
+	}
 	return s.write(ctx, &writeOp{size: int(tx.size), plan: tx.plan})
 }
 
@@ -223,6 +227,7 @@ func (b *Bucket) Get(key []byte) ([]byte, error) {
 		r.sum = r.scan(view, func(_, v []byte) { value = append([]byte{}, v...) })
 		return nil
 	})
+	b.tx.seen++
 	if err != nil {
 		return nil, b.tx.fail(err)
 	}

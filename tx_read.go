@@ -84,6 +84,29 @@ func (tx *Tx) stillTrue(ctx context.Context) error {
 	return tx.records.stillTrue(ctx, tx.store)
 }
 
+// earlyCheck is the number of pairs from which reads are checked before the commit
+// too.
+const earlyCheck = 128
+
+// checkEarly checks what was read in the caller's own time. Who commits for all
+// then has only that left to check again which was written in between.
+func (tx *Tx) checkEarly(ctx context.Context) error {
+	s := tx.store
+	if tx.seen < earlyCheck {
+		return nil
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.RUnlock()
+	began := s.txs.began()
+	if err := s.engine.view(func(view *bolt.Tx) error { return tx.validate(view, &userWrites{}) }); err != nil {
+		return s.readError(err)
+	}
+	tx.began = began
+	return nil
+}
+
 // validate returns errTxConflict if a stretch that was read is different now, in
 // the file or because of what is staged over it.
 func (tx *Tx) validate(view *bolt.Tx, over *userWrites) error {
@@ -225,6 +248,7 @@ func (b *Bucket) filePage(from, to []byte) (page []Pair, err error) {
 	if err != nil {
 		return nil, b.tx.fail(fmt.Errorf("read bucket %q: %w", b.name, err))
 	}
+	b.tx.seen += len(page)
 	return page, nil
 }
 

@@ -404,3 +404,52 @@ func TestWatchBucket(t *testing.T) {
 	put(t, s, "b", "k", "v")
 	<-changed
 }
+
+// TestTxLargeRead: what is checked before the commit is not taken for true after
+// it was changed in between.
+func TestTxLargeRead(t *testing.T) {
+	t.Parallel()
+	s := openTxStore(t)
+	const n = 300
+	key := func(i int) []byte { return fmt.Appendf(nil, "%04d", i) }
+	require.NoError(t, s.Update(t.Context(), func(tx *idem.Tx) error {
+		for i := range n {
+			require.NoError(t, tx.Bucket("b").Put(key(i), []byte{1}))
+		}
+		return nil
+	}))
+	var wg sync.WaitGroup
+	const workers = 8
+	for range workers {
+		wg.Go(func() { // moves one from the first that has some to the sum
+			for range n / workers {
+				err := s.Update(context.Background(), func(tx *idem.Tx) error {
+					b := tx.Bucket("b")
+					for p, err := range b.Range(nil, nil) {
+						if err != nil {
+							return err
+						}
+						if p.Value[0] == 0 {
+							continue
+						}
+						sum, err := tx.Bucket("sum").Get([]byte("n"))
+						if err != nil {
+							return err
+						}
+						total := uint64(1)
+						if sum != nil {
+							total += binary.BigEndian.Uint64(sum)
+						}
+						return errors.Join(b.Put(p.Key, []byte{0}), tx.Bucket("sum").Put([]byte("n"), binary.BigEndian.AppendUint64(nil, total)))
+					}
+					return errors.New("none is left")
+				})
+				if err != nil {
+					panic(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, n/workers*workers, binary.BigEndian.Uint64(get(t, s, "sum", "n")))
+}
