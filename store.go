@@ -114,6 +114,17 @@ type Clock interface {
 	Now() time.Time
 }
 
+// StoreNow returns the time by which a store judges what has expired, in UTC and
+// cut to microseconds as records keep it: its own if it is a Clock, else that of
+// the machine.
+func StoreNow(s Store) time.Time {
+	now := time.Now()
+	if c, ok := s.(Clock); ok {
+		now = c.Now()
+	}
+	return now.UTC().Truncate(time.Microsecond)
+}
+
 // SecretKeeper is implemented by stores that hold the secret with which
 // fingerprints are keyed. With others WithSecret is needed.
 type SecretKeeper interface {

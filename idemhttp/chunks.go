@@ -75,7 +75,7 @@ func (c *chunks) add(p []byte) {
 func (c *chunks) flush() {
 	ctx, cancel := context.WithTimeout(context.Background(), chunkTimeout)
 	defer cancel()
-	now := storeNow(c.store)
+	now := idem.StoreNow(c.store)
 	rec, err := c.store.Create(ctx, idem.Record{
 		Key: chunkKey(c.key, c.set, len(c.versions)), State: idem.Completed, Kind: chunkKind, Attempt: 1,
 		CreatedAt: now, StartedAt: now, UpdatedAt: now, ExpiresAt: now.Add(c.keep), Value: c.buf,
@@ -109,13 +109,4 @@ func (c *chunks) discard() {
 		}
 	}
 	c.buf, c.versions, c.failed = nil, nil, true
-}
-
-// storeNow is the time by which a store judges what has expired.
-func storeNow(s idem.Store) time.Time {
-	now := time.Now()
-	if c, ok := s.(idem.Clock); ok {
-		now = c.Now()
-	}
-	return now.UTC().Truncate(time.Microsecond)
 }

@@ -24,7 +24,7 @@ func (s *Intents) open(ctx context.Context, key idem.Key) (idem.Record, error) {
 		if err := openIntent(&rec); err != nil {
 			return idem.Record{}, err
 		}
-		now := storeNow(s.store)
+		now := idem.StoreNow(s.store)
 		if rec.ExpiresAt.Sub(now) >= s.retention/2 {
 			return rec, nil
 		}
@@ -42,7 +42,7 @@ func openIntent(rec *idem.Record) error {
 }
 
 func (s *Intents) fresh(key idem.Key) idem.Record {
-	now := storeNow(s.store)
+	now := idem.StoreNow(s.store)
 	return s.kept(idem.Record{
 		Key: key, State: idem.Processing, Kind: intentKind, Attempt: 1,
 		CreatedAt: now, StartedAt: now, Value: []byte(randomKey()),
