@@ -127,8 +127,11 @@ func (tx *Tx) validate(view *bolt.Tx, over *userWrites) error {
 // Pair is a key of a bucket and its value. Both are copies.
 type Pair struct{ Key, Value []byte }
 
-// rangePage is how many pairs are read at a time.
-const rangePage = 256
+// rangePage and rangeBytes bound what is read, and copied, at a time.
+const (
+	rangePage  = 256
+	rangeBytes = 1 << 20
+)
 
 // Range yields the pairs from one key to another, both included, in the order of
 // their keys; nil stands for the first and the last. What the transaction has
@@ -208,7 +211,7 @@ func (b *Bucket) ownKeys(from, to []byte) ([]Pair, error) {
 func (b *Bucket) filePairs(from, to []byte) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		for next, more := bytes.Clone(from), true; more; {
-			page, err := b.filePage(next, to)
+			page, all, err := b.filePage(next, to)
 			if err != nil {
 				yield(Pair{}, err)
 				return
@@ -218,38 +221,44 @@ func (b *Bucket) filePairs(from, to []byte) iter.Seq2[Pair, error] {
 					return
 				}
 			}
-			if more = len(page) == rangePage; more {
+			if more = !all; more {
 				next = append(bytes.Clone(page[len(page)-1].Key), 0)
 			}
 		}
 	}
 }
 
-func (b *Bucket) filePage(from, to []byte) (page []Pair, err error) {
+// filePage reads pairs until one of the bounds is reached; all says that it was not.
+func (b *Bucket) filePage(from, to []byte) (page []Pair, all bool, err error) {
 	b.tx.mu.Lock()
 	defer b.tx.mu.Unlock()
 	if err := b.tx.use(false); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	err = b.tx.read(func(view *bolt.Tx) error {
-		page = nil
+		page, all = nil, true
 		bucket := view.Bucket([]byte(b.name))
 		if bucket == nil {
 			return nil
 		}
-		c := bucket.Cursor()
-		for k, v := c.Seek(from); k != nil && len(page) < rangePage && (to == nil || bytes.Compare(k, to) <= 0); k, v = c.Next() {
-			if v != nil {
-				page = append(page, Pair{bytes.Clone(k), append([]byte{}, v...)})
+		c, size := bucket.Cursor(), 0
+		for k, v := c.Seek(from); k != nil && (to == nil || bytes.Compare(k, to) <= 0); k, v = c.Next() {
+			if v == nil {
+				continue
 			}
+			if len(page) == rangePage || size >= rangeBytes {
+				all = false
+				return nil
+			}
+			page, size = append(page, Pair{bytes.Clone(k), append([]byte{}, v...)}), size+len(v)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, b.tx.fail(fmt.Errorf("read bucket %q: %w", b.name, err))
+		return nil, false, b.tx.fail(fmt.Errorf("read bucket %q: %w", b.name, err))
 	}
 	b.tx.seen += len(page)
-	return page, nil
+	return page, all, nil
 }
 
 // pairHash hashes keys and values so that no two sequences of them look alike.

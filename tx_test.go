@@ -453,3 +453,24 @@ func TestTxLargeRead(t *testing.T) {
 	wg.Wait()
 	require.EqualValues(t, n/workers*workers, binary.BigEndian.Uint64(get(t, s, "sum", "n")))
 }
+
+// TestTxRangeOfLargeValues: a page of them does not hold them all.
+func TestTxRangeOfLargeValues(t *testing.T) {
+	t.Parallel()
+	s := openTxStore(t)
+	const n = 20
+	for i := range n {
+		put(t, s, "b", fmt.Sprintf("%02d", i), string(bytes.Repeat([]byte{byte(i)}, 300<<10)))
+	}
+	seen := 0
+	require.NoError(t, s.View(t.Context(), func(tx *idem.Tx) error {
+		for p, err := range tx.Bucket("b").Range(nil, nil) {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("%02d", seen), string(p.Key))
+			require.Len(t, p.Value, 300<<10)
+			seen++
+		}
+		return nil
+	}))
+	require.Equal(t, n, seen)
+}
