@@ -112,6 +112,9 @@ func run[T any](ctx context.Context, a *Attempt, fn func(context.Context, *Attem
 	var fnErr error
 	res.Value, fnErr = fn(a.start(ctx), a)
 	value, encodeErr := encodeValue(res.Value) // may panic too, in a MarshalJSON of T
+	if untaken := a.untakenStep(); untaken != nil && (fnErr == nil || a.call.classify(fnErr) == OutcomePermanent) {
+		fnErr = untaken
+	}
 	if fnErr == nil {
 		returned = true
 		res.Record, err = a.complete(value, encodeErr)

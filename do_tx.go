@@ -33,9 +33,9 @@ import (
 func DoTx[T any](ctx context.Context, g *Guard, key Key, input any,
 	fn func(context.Context, *Tx) (T, error), opts ...CallOption,
 ) (Result[T], error) {
-	store, ok := g.store.(*BoltStore)
-	if !ok {
-		return Result[T]{}, fmt.Errorf("%w: %T", ErrNoTransactions, g.store)
+	store, err := g.BoltStore()
+	if err != nil {
+		return Result[T]{}, err
 	}
 	c, err := g.newCall(ctx, key, input, opts)
 	if err != nil {

@@ -75,6 +75,15 @@ func newGuard(store Store, s settings) (*Guard, error) {
 // Store returns the store the guard works on.
 func (g *Guard) Store() Store { return g.store }
 
+// BoltStore returns the store the guard works on, or an error that matches
+// ErrNoTransactions if it is none with transactions: Open makes one that is.
+func (g *Guard) BoltStore() (*BoltStore, error) {
+	if s, ok := g.store.(*BoltStore); ok {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: %T", ErrNoTransactions, g.store)
+}
+
 // Policy returns the policy of calls that do not give another one.
 func (g *Guard) Policy() Policy { return g.settings.call.policy }
 

@@ -34,6 +34,10 @@ type StepResult struct {
 // instance, Step returns a *StepError and fn does not run. Steps of one attempt
 // run one at a time.
 //
+// A function that ends, with nil or Permanent, before it has come to all remembered
+// steps has not ended: that is a *StepError too. So whatever decides about its way,
+// such as whether an order was canceled meanwhile, must be a step itself.
+//
 // A step may run twice if the process dies in it: use Attempt.ChildKey for what it
 // asks of others.
 //
@@ -84,13 +88,17 @@ type StepError struct {
 	Key    Key
 	Index  int    // from 0
 	Before string // name of the step that is remembered; "" if the attempt can have none
-	Now    string
+	Now    string // "" if the function ended
 }
 
 // Error says it in one line.
 func (e *StepError) Error() string {
 	if e.Before == "" {
 		return fmt.Sprintf("step %q of %q: a transaction has no steps", e.Now, e.Key.String())
+	}
+	if e.Now == "" {
+		return fmt.Sprintf("step %d of %q was %q before and the function ended without it: what decides about its way must be a step",
+			e.Index+1, e.Key.String(), e.Before)
 	}
 	return fmt.Sprintf("step %d of %q was %q before and is %q now: the program was changed, or does not do the same every time",
 		e.Index+1, e.Key.String(), e.Before, e.Now)
@@ -126,6 +134,17 @@ func (a *Attempt) NextStep() (name string, ok bool) {
 		return "", false
 	}
 	return a.rec.Steps[a.steps.done].Name, true
+}
+
+// untakenStep returns a *StepError if the function ends before it has come to every
+// remembered step.
+func (a *Attempt) untakenStep() error {
+	a.steps.mu.Lock()
+	defer a.steps.mu.Unlock()
+	if a.steps.done >= len(a.rec.Steps) {
+		return nil
+	}
+	return &StepError{Key: a.rec.Key, Index: a.steps.done, Before: a.rec.Steps[a.steps.done].Name}
 }
 
 // remember stores the result of a step.

@@ -202,3 +202,27 @@ func TestStepsAndLease(t *testing.T) {
 		require.Equal(t, 10, res.Value)
 	})
 }
+
+// TestStepsNotComeTo: steps that did happen are not forgotten because a function
+// ended without them.
+func TestStepsNotComeTo(t *testing.T) {
+	t.Parallel()
+	for _, end := range []error{nil, idem.Permanent(errors.New("no"))} {
+		g := openTxGuard(t)
+		w := &work{t: t, after: 2, end: func() error { return errors.New("oops") }}
+		_, err := idem.Do(t.Context(), g, stepKey, nil, w.do)
+		require.Error(t, err)
+		_, err = idem.Do(t.Context(), g, stepKey, nil, func(ctx context.Context, a *idem.Attempt) (string, error) {
+			_, err := w.step(ctx, a, "reserve")
+			require.NoError(t, err)
+			return "ended", end
+		})
+		var untaken *idem.StepError
+		require.ErrorAs(t, err, &untaken)
+		require.Equal(t, idem.StepError{Key: stepKey, Index: 1, Before: "charge"}, *untaken)
+		w.end = nil
+		res, err := idem.Do(t.Context(), g, stepKey, nil, w.do)
+		require.NoError(t, err)
+		require.Equal(t, "reserve done, charge done, ship done", res.Value)
+	}
+}

@@ -23,6 +23,10 @@
 // *idem.FailedError. Any other error leaves the finished steps as they are, and the
 // next call goes on after them.
 //
+// All that decides about the way, such as whether an order was canceled meanwhile,
+// must be a step, or the input: an attempt that goes on has to come by the same
+// steps.
+//
 // Steps and what undoes them are steps of the attempt, see idem.Step: each is
 // remembered durably, with one write, and does not run again when the process dies
 // and the work is called anew. Under a policy with idem.Rerun it then goes on in the
@@ -119,8 +123,12 @@ func (s *Saga) turned() bool {
 }
 
 // rollBack undoes what is finished. It returns the failure that the work ends with,
-// or a *UndoError if it has to be called again.
+// or a *UndoError if it has to be called again. Before it has come to all remembered
+// steps it does not know what to undo: then idem.Do says so.
 func (s *Saga) rollBack(ctx context.Context, err error) error {
+	if name, remembered := s.attempt.NextStep(); remembered && name != undoing {
+		return err
+	}
 	cause, stepErr := idem.Step(ctx, s.attempt, undoing, func(context.Context) (string, error) { return err.Error(), nil })
 	if stepErr != nil {
 		return stepErr

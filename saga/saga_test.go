@@ -214,3 +214,38 @@ func TestSagaStepWithoutUndo(t *testing.T) {
 	}))
 	require.EqualError(t, err, "no")
 }
+
+// TestSagaDecidesOutsideOfItsSteps: an attempt that would fail for good without its
+// remembered steps neither forgets them nor undoes what it does not know.
+func TestSagaDecidesOutsideOfItsSteps(t *testing.T) {
+	t.Parallel()
+	canceled := false
+	w := newWorld(func(point string) error {
+		if point == "before do parcel" {
+			return errors.New("try again")
+		}
+		return nil
+	})
+	trip := func(ctx context.Context, s *saga.Saga) (string, error) {
+		if canceled {
+			return "", idem.Permanent(errors.New("canceled"))
+		}
+		return w.trip(ctx, s)
+	}
+	g := newGuard(t, idem.FailClosed())
+	_, err := idem.Do(t.Context(), g, key, nil, saga.Func(trip))
+	require.EqualError(t, err, "try again")
+	canceled = true
+	for range 2 {
+		_, err = idem.Do(t.Context(), g, key, nil, saga.Func(trip))
+		var untaken *idem.StepError
+		require.ErrorAs(t, err, &untaken)
+		require.Equal(t, "seat", untaken.Before)
+		require.Empty(t, untaken.Now)
+	}
+	canceled = false
+	w.trouble = func(string) error { return nil }
+	res, err := idem.Do(t.Context(), g, key, nil, saga.Func(trip))
+	require.NoError(t, err)
+	require.Equal(t, "booked", res.Value)
+}

@@ -80,7 +80,7 @@ func TestProxyCutsOff(t *testing.T) {
 			r := request(t, http.MethodPost, f.url, "k", `{"amount": 120}`)
 			go func() {
 				a, err := send(r)
-				broken <- err != nil || a.status == http.StatusBadGateway // there may be time to say so
+				broken <- err != nil || a.code == http.StatusBadGateway // there may be time to say so
 			}()
 			<-service.begun
 			require.NoError(t, f.Process.Signal(syscall.SIGTERM))
