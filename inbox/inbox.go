@@ -75,8 +75,8 @@ func New(guard *idem.Guard, source string, opts ...Option) (*Inbox, error) {
 	if guard == nil {
 		return nil, errors.New("inbox: the guard is nil")
 	}
-	if _, ok := guard.Store().(*idem.BoltStore); !ok {
-		return nil, fmt.Errorf("inbox %q: %w: %T", source, idem.ErrNoTransactions, guard.Store())
+	if _, err := guard.BoltStore(); err != nil {
+		return nil, fmt.Errorf("inbox %q: %w", source, err)
 	}
 	policy := guard.Policy()
 	policy.Retention = in.retention
