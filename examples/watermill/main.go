@@ -56,7 +56,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, guard.Close()) }()
-	store := guard.Store().(*idem.BoltStore)
+	store, err := guard.BoltStore()
+	if err != nil {
+		return err
+	}
 	events, err := outbox.New(store)
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 	}
-	if err := deliver(ctx, guard, events); err != nil {
+	if err := deliver(ctx, guard, store, events); err != nil {
 		return err
 	}
 	total, err := billed(ctx, store)
@@ -98,7 +101,7 @@ func place(ctx context.Context, guard *idem.Guard, events *outbox.Outbox, arg st
 }
 
 // deliver relays and handles events until none is left.
-func deliver(ctx context.Context, guard *idem.Guard, events *outbox.Outbox) error {
+func deliver(ctx context.Context, guard *idem.Guard, store *idem.BoltStore, events *outbox.Outbox) error {
 	billing, err := inbox.New(guard, topic)
 	if err != nil {
 		return err
@@ -120,7 +123,7 @@ func deliver(ctx context.Context, guard *idem.Guard, events *outbox.Outbox) erro
 	go func() { routed <- router.Run(ctx) }()
 	<-router.Running()
 	go func() { relayed <- relay.Run(ctx) }()
-	err = untilEmpty(ctx, guard.Store().(*idem.BoltStore), events)
+	err = untilEmpty(ctx, store, events)
 	stop()
 	return errors.Join(err, <-relayed, <-routed, channel.Close())
 }
