@@ -78,18 +78,27 @@ func (a *app) openWrite(ctx context.Context) (*idem.BoltStore, error) {
 }
 
 func (a *app) openExisting(ctx context.Context, c idem.BoltConfig) (*idem.BoltStore, error) {
-	path, named, err := a.dbPath()
+	path, named, err := a.existingPath()
 	if err != nil {
 		return nil, err
-	}
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, missingStore(path, named)
 	}
 	s, err := idem.OpenBoltStore(ctx, path, c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missingStore(path, named)
 	}
 	return s, err
+}
+
+// existingPath is dbPath for commands that create nothing.
+func (a *app) existingPath() (path string, named bool, err error) {
+	path, named, err = a.dbPath()
+	if err != nil {
+		return path, named, err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return path, named, missingStore(path, named)
+	}
+	return path, named, nil
 }
 
 // missingDir is the error for a store in a directory that does not exist, else
@@ -127,8 +136,9 @@ const (
 // holds the file only while it reads a page of records, never while the caller
 // prints them. A pager at the other end of a pipe would block a service.
 type reader struct {
-	app  *app
-	info idem.BoltInfo // at the first opening
+	app     *app
+	info    idem.BoltInfo // at the first opening
+	details bool          // sum up the values that a query does not omit, and keep none
 }
 
 // newReader opens the file once, to learn what it is.
@@ -188,7 +198,11 @@ func (r *reader) page(ctx context.Context, q idem.Query, size int) (page []entry
 			if err != nil && rec.Key == (idem.Key{}) {
 				return err
 			}
-			page = append(page, judge.entry(ctx, rec, err))
+			e := judge.entry(ctx, rec, err)
+			if r.details {
+				e.summary, e.Value = briefly(&e, judge.now), nil
+			}
+			page = append(page, e)
 			// Not after a damaged record, whose key may be none to go on from.
 			if more = err == nil && (len(page) >= size || time.Since(began) > pageTime); more {
 				return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,13 +67,10 @@ func TestManualNamesEverything(t *testing.T) {
 	require.NoError(t, err)
 	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}, getenv: func(string) string { return "" }}
 	root := newRootCommand(a)
-	for _, cmd := range root.Commands() {
-		if cmd.Hidden || !cmd.Runnable() {
-			continue
-		}
-		require.Contains(t, string(page), "idemctl "+cmd.Name(), "command")
+	for name, cmd := range commands(root) {
+		require.Contains(t, string(page), "idemctl "+name, "command")
 		for _, flag := range flagNames(cmd) {
-			require.Contains(t, string(page), flag, "flag of %s", cmd.Name())
+			require.Contains(t, string(page), flag, "flag of %s", name)
 		}
 	}
 	for _, flag := range flagNames(root) {
@@ -88,11 +86,12 @@ func TestManualHasOutputFormats(t *testing.T) {
 	require.NoError(t, err)
 	calls := map[string][]string{
 		"get": {"a/b"}, "resolve": {"a/b", "--retry", "--reason", "x"}, "run": {"--key", "k", "--", "true"}, "purge": {"--expired", "--yes"},
-		"proxy": {"--to", "http://127.0.0.1:3000", "--scope", "shop", "--check"},
+		"proxy":       {"--to", "http://127.0.0.1:3000", "--scope", "shop", "--check"},
+		"token issue": {"--scope", "form"}, "token consume": {"t", "--scope", "form"}, "token inspect": {"t", "--scope", "form"},
+		"outbox retry": {"id"}, "outbox drop": {"id", "--yes"}, "fsm show": {"a/b"},
 	}
-	for _, cmd := range newRootCommand(&app{}).Commands() {
-		name := cmd.Name()
-		if cmd.Hidden || !cmd.Runnable() || name == "help" || name == "completion" {
+	for name := range commands(newRootCommand(&app{})) {
+		if name == "help" || name == "completion" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +106,8 @@ func TestManualHasOutputFormats(t *testing.T) {
 					mark = " yes |"
 				}
 				row += mark
-				args := append([]string{name, "-o", format, "--db", filepath.Join(t.TempDir(), "none", "idem.db")}, calls[name]...)
+				args := append(strings.Fields(name), "-o", format, "--db", filepath.Join(t.TempDir(), "none", "idem.db"))
+				args = append(args, calls[name]...)
 				var out, errOut bytes.Buffer
 				code := Run(t.Context(), args, strings.NewReader(""), &out, &errOut, func(string) string { return "" })
 				require.Equal(t, available, code != exitUsage, "-o %s: %s", format, errOut.String())
@@ -120,9 +120,29 @@ func TestManualHasOutputFormats(t *testing.T) {
 // TestEveryCommandHasExamples is what the manual promises.
 func TestEveryCommandHasExamples(t *testing.T) {
 	t.Parallel()
-	for _, cmd := range newRootCommand(&app{}).Commands() {
-		if !cmd.Hidden && cmd.Runnable() {
-			require.NotEmpty(t, cmd.Example, cmd.Name())
+	root := newRootCommand(&app{})
+	for name, cmd := range commands(root) {
+		require.NotEmpty(t, cmd.Example, name)
+		if parent := cmd.Parent(); parent != root {
+			require.NotEmpty(t, parent.Example, parent.Name())
+		}
+	}
+}
+
+// commands yields what can be called, with its name after idemctl: of commands that
+// have others only those.
+func commands(root *cobra.Command) iter.Seq2[string, *cobra.Command] {
+	return func(yield func(string, *cobra.Command) bool) {
+		for _, cmd := range root.Commands() {
+			members := cmd.Commands()
+			if len(members) == 0 || cmd.Name() == "completion" {
+				members = []*cobra.Command{cmd}
+			}
+			for _, member := range members {
+				if !member.Hidden && member.Runnable() && !yield(strings.TrimPrefix(member.CommandPath(), "idemctl "), member) {
+					return
+				}
+			}
 		}
 	}
 }

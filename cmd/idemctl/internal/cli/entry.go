@@ -35,6 +35,10 @@ type entry struct {
 	OwnerAlive *bool
 	// Damage is why the record cannot be read, or nil.
 	Damage error
+	// detail is what its value says, where that was asked for; else nil.
+	detail detail
+	// summary is detail.brief in a list that has asked for it, which keeps no more.
+	summary string
 }
 
 // judge tells what a record means at the time of the store.
@@ -98,9 +102,11 @@ const settledNote = "resolved:"
 func (e *entry) settledByHand() bool { return strings.HasPrefix(e.Note, settledNote) }
 
 // took is how long the last attempt ran. It is not known while it runs, nor if a
-// person settled it, who took the most of the time.
+// person settled it, who took the most of the time. What stands for no work has not
+// run: that an object changes its state after a week says nothing of a function.
 func (e *entry) took() (d time.Duration, known bool) {
-	if e.Record.State == idem.Processing || e.settledByHand() || e.StartedAt.IsZero() || e.UpdatedAt.Before(e.StartedAt) {
+	if e.Record.State == idem.Processing || e.settledByHand() || e.StartedAt.IsZero() || e.UpdatedAt.Before(e.StartedAt) ||
+		kindOf(e.Kind).standing {
 		return 0, false
 	}
 	return e.UpdatedAt.Sub(e.StartedAt), true

@@ -46,6 +46,7 @@ func entryView(l look, now time.Time) render.View[entry] {
 			{Column: column("fingerprint"), Cell: text(func(e entry) string { return e.Fingerprint.String() }), Wide: true},
 			{Column: flex("owner"), Cell: text(func(e entry) string { return e.Owner }), Wide: true},
 			{Column: flex("trace"), Cell: text(func(e entry) string { return e.TraceID }), Wide: true},
+			{Column: flex("detail"), Cell: text(func(e entry) string { return e.summary }), Wide: true, CSVName: "-"},
 		},
 	}
 }
@@ -157,6 +158,7 @@ type recordJSON struct {
 	Mismatches         uint64   `json:"mismatches"`
 	DistinctMismatches int      `json:"distinct_mismatches"`
 	SizeBytes          int      `json:"size_bytes"`
+	Detail             detail   `json:"detail"`
 	Problem            *string  `json:"problem,omitempty"`
 }
 
@@ -184,7 +186,7 @@ func newRecordJSON(e *entry) recordJSON {
 	}
 	j.ValueOmitted, j.Error, j.Note = e.ValueOmitted, optional(e.Error), optional(e.Note)
 	j.Replays, j.LastReplayAt = e.Replays, jsonTime(e.LastReplayAt)
-	j.Mismatches, j.DistinctMismatches, j.SizeBytes = e.Mismatches, e.DistinctMismatches, e.Size
+	j.Mismatches, j.DistinctMismatches, j.SizeBytes, j.Detail = e.Mismatches, e.DistinctMismatches, e.Size, e.detail
 	return j
 }
 

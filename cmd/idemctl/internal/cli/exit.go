@@ -46,11 +46,11 @@ type exitCode struct {
 func exitCodes() []exitCode {
 	return []exitCode{
 		{exitOK, "done; also when nothing matched, and when there are only warnings"},
-		{exitFailure, "operational failure: the file, the disk or the system would not do it"},
+		{exitFailure, "operational failure: the file, the disk or the system would not do it; also a key that cannot be settled and a token that is refused"},
 		{exitUsage, "usage: a bad flag, argument or environment variable, or a missing --yes"},
-		{exitNotFound, "no record for the key"},
+		{exitNotFound, "no record for the key, no such token, no such parked event"},
 		{exitProblems, "check: the file has problems"},
-		{exitPartial, "partial: some records were changed meanwhile or are in use and were left alone, the rest is done"},
+		{exitPartial, "partial: some records or events were missing, changed meanwhile or in use and were left alone, the rest is done"},
 		{exitLocked, "the file is held by another process and did not come free in time"},
 		{exitInterrupt, "interrupted by SIGINT (Ctrl-C)"},
 		{exitTerminated, "ended by SIGTERM"},

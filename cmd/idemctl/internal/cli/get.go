@@ -36,10 +36,11 @@ func newGetCommand(a *app) *cobra.Command {
 		Use:     "get KEY",
 		GroupID: groupInspect,
 		Short:   "Show one record",
-		Long: `Shows the record of a key, written scope/id. The stored value is shown as its
-size and SHA-256 only, since it may be private: --format shows it, --value
-prints nothing but it. --run-output prints what the command of idemctl run printed,
-to the streams that it printed to.
+		Long: `Shows the record of a key, written scope/id, and what its kind makes of it: the
+status of a response, the state and history of a state machine, whether a token was
+used. The stored value is shown as its size and SHA-256 only, since it may be
+private: --format shows it, --value prints nothing but it. --run-output prints what
+the command of idemctl run printed, to the streams that it printed to.
 
 Exit code 3 means that there is no record.`,
 		Example: `  idemctl get charge/order-1042
@@ -120,7 +121,9 @@ func (c *getCommand) read(ctx context.Context, key idem.Key) (e entry, now time.
 	if err != nil {
 		return e, now, err
 	}
-	return newJudge(s, info).entry(ctx, rec, nil), info.Now, nil
+	e = newJudge(s, info).entry(ctx, rec, nil)
+	e.detail = describe(&e, info.Now)
+	return e, info.Now, nil
 }
 
 // notFound is the error for a key without a record.
@@ -205,7 +208,7 @@ func (c *getCommand) print(e *entry, l look, now time.Time) error {
 			return err
 		}
 	}
-	if e.State == idem.Interrupted.String() {
+	if e.State == idem.Interrupted.String() && !kindOf(e.Kind).standing {
 		c.note("Nobody knows whether the work of attempt %d was done.", e.Attempt)
 		if !c.flags.quiet {
 			c.settleHelp(e.Key)

@@ -43,6 +43,9 @@ func (c *getCommand) block(e *entry, l look, now time.Time) *render.KeyValue {
 	line("Note", e.Note)
 	line("Version", fmt.Sprint(e.Version))
 	kv.Add("Size", render.BytesCell(int64(e.Size)))
+	if e.detail != nil {
+		e.detail.block(&detailBlock{KeyValue: &kv, look: l, now: now, content: c.format == "auto"})
+	}
 	return &kv
 }
 
@@ -73,6 +76,8 @@ func endLabel(e *entry) string {
 		return "Renewed"
 	case e.settledByHand():
 		return "Settled"
+	case kindOf(e.Kind).standing:
+		return "Updated"
 	}
 	return "Finished"
 }
@@ -121,6 +126,7 @@ func stepNames(e *entry) []string {
 
 // valueCell describes the value, or shows it where --format asks for it.
 func (c *getCommand) valueCell(e *entry) render.Cell {
+	_, isRow := e.detail.(rowDetail)
 	switch {
 	case e.ValueOmitted > 0:
 		return render.Text(fmt.Sprintf("not kept: %s", render.Bytes(e.ValueOmitted)))
@@ -130,7 +136,7 @@ func (c *getCommand) valueCell(e *entry) render.Cell {
 		return render.Text(hex.EncodeToString(e.Value))
 	case c.format == "base64":
 		return render.Text(base64.StdEncoding.EncodeToString(e.Value))
-	case c.format == "auto":
+	case c.format == "auto" && !isRow: // a row is shown indented, below
 		return render.Text(string(e.Value))
 	}
 	exact := fmt.Sprintf("%s, sha256:%s", render.Bytes(int64(len(e.Value))), valueSum(e.Value))

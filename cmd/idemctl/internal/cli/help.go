@@ -48,8 +48,12 @@ func helpNames(root *cobra.Command) []string {
 
 func completeTopics(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	for _, name := range helpNames(cmd.Root()) {
-		if len(args) == 0 && strings.HasPrefix(name, prefix) {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, name := range helpNames(found) {
+		if strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 	}

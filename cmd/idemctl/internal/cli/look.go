@@ -18,11 +18,11 @@ type look struct {
 // outputFormats are what -o takes, by command.
 func outputFormats(command string) []render.Format {
 	switch command {
-	case "ls", "get":
+	case "ls", "get", "outbox ls":
 		return []render.Format{
 			render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL, render.FormatCSV, render.FormatName,
 		}
-	case "run", "resolve", "proxy": // what they print is the command's, or a sentence
+	case "run", "resolve", "proxy", "token consume": // what they print is the command's, or a sentence
 		return []render.Format{render.FormatTable}
 	}
 	return []render.Format{render.FormatTable, render.FormatWide, render.FormatJSON, render.FormatJSONL}

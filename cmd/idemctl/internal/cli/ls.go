@@ -44,13 +44,15 @@ func newLsCommand(a *app) *cobra.Command {
 		Long: `Lists the records whose keys begin with PREFIX, or all, in key order. A record
 whose time is over is listed only with --state expired. "interrupted" includes
 records that are stored as processing, but whose owner is gone or whose lease is
-over.
+over. With -o wide the values are read too, for a word on each: the status of a
+response, the state of a state machine, whether a token is open.
 
 Sorting by anything but the key reads all matching records first and keeps the
 first --limit of them.`,
 		Example: `  idemctl ls charge/
   idemctl ls --state processing,interrupted --older-than 10m
   idemctl ls --sort size --limit 10 -o wide
+  idemctl ls --kind fsm -o wide
   idemctl ls --state failed --limit 0 -o name | xargs -d '\n' -n 1 idemctl get --`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,13 +65,14 @@ first --limit of them.`,
 	}
 	c.filter.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&c.filter.kinds, "kind", nil, "only records written by these `KINDS`: func, run, http, …")
+	flags.StringSliceVar(&c.filter.kinds, "kind", nil, "only records of these `KINDS`: "+strings.Join(kindNames(), ", ")+", or your own")
 	flags.Var(newDurationFlag(&c.filter.expiresWithin, 0), "expires-within", "only records that expire within this time")
 	flags.StringVar(&c.sort, "sort", "key", "`ORDER`: key, age (oldest first), size (largest first) or expires (soonest first)")
 	flags.BoolVar(&c.reverse, "reverse", false, "turn the order round")
 	flags.Var(newCountFlag("limit", &c.limit, 100), "limit", "list at most `N` records; 0 means all")
 	flags.StringVar(&c.after, "after", "", "begin after `KEY`, to go on where a limited list ended")
 	flags.BoolVarP(&c.nul, "null", "0", false, "with -o name: end names with a NUL byte, for xargs -0")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"key", "age", "size", "expires"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -107,6 +110,7 @@ func (c *lsCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.details = look.format == render.FormatWide
 	opts := look.options(c.app)
 	opts.NUL = c.nul
 	out, err := render.NewRecords(c.out, opts, entryView(look, r.now()))
@@ -145,11 +149,16 @@ func (l listed) err(a *app) error {
 	return fail(exitFailure, a.hint("check"), "%s cannot be read", plural(l.damaged, "record"))
 }
 
+func (c *lsCommand) query(r *reader) idem.Query {
+	q := c.filter.query()
+	q.After, q.OmitValues = c.after, !r.details
+	return q
+}
+
 // stream prints in key order while it reads.
 func (c *lsCommand) stream(ctx context.Context, r *reader, out *render.Records[entry]) (listed, error) {
 	var found listed
-	q := c.filter.query()
-	q.After = c.after
+	q := c.query(r)
 	for e, err := range r.entries(ctx, q) {
 		if err != nil {
 			return found, err
@@ -178,8 +187,7 @@ func (c *lsCommand) stream(ctx context.Context, r *reader, out *render.Records[e
 func (c *lsCommand) sorted(ctx context.Context, r *reader, out *render.Records[entry], order func(a, b *entry) int) (listed, error) {
 	var found listed
 	first := topList{limit: c.limit, order: order}
-	q := c.filter.query()
-	q.After = c.after
+	q := c.query(r)
 	for e, err := range r.entries(ctx, q) {
 		if err != nil {
 			return found, err

@@ -209,7 +209,7 @@ func (c *purgeCommand) consent(ctx context.Context, plan *purgePlan) error {
 	}
 	c.describe(plan)
 	agreed, err := render.Confirm(ctx, c.in, c.err, "A deleted key runs again if it is retried. Delete?")
-	return agreement(ctx, agreed, err)
+	return agreement(ctx, agreed, err, "nothing was deleted")
 }
 
 func (c *purgeCommand) consentByName(ctx context.Context, plan *purgePlan) error {
@@ -223,16 +223,17 @@ func (c *purgeCommand) consentByName(ctx context.Context, plan *purgePlan) error
 	agreed, err := render.ConfirmPhrase(ctx, c.in, c.err, fmt.Sprintf(
 		"Attempts that are running lose their keys and may run twice. Type the file's name, %s, to delete:",
 		render.Escape(plan.name)), plan.name)
-	return agreement(ctx, agreed, err)
+	return agreement(ctx, agreed, err, "nothing was deleted")
 }
 
-// agreement is what an answer means, or its absence.
-func agreement(ctx context.Context, agreed bool, err error) error {
+// agreement is what an answer means, or its absence. nothing says what has not been
+// done.
+func agreement(ctx context.Context, agreed bool, err error, nothing string) error {
 	if by := interrupted(ctx); by != nil && err != nil {
-		return fail(by.code(), "", "%w: nothing was deleted", by)
+		return fail(by.code(), "", "%w: %s", by, nothing)
 	}
 	if err == nil && !agreed {
-		err = fail(exitFailure, "", "nothing was deleted")
+		err = fail(exitFailure, "", "%s", nothing)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 func (c *purgeCommand) discard(ctx context.Context, look look) error {
 	if !c.yes && !c.dryRun {
 		agreed, err := render.Confirm(ctx, c.in, c.err, "Nobody knows what a damaged record stood for; its key runs again if it is retried. Delete?")
-		if err := agreement(ctx, agreed, err); err != nil {
+		if err := agreement(ctx, agreed, err, "nothing was deleted"); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func (c *resolveCommand) settle(ctx context.Context, key idem.Key, value []byte)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.refuseSettled(s, &rec), c.refuseValue(&rec, value)); err != nil {
+	if err := cmp.Or(c.refuseSettled(s, &rec), c.refuseStanding(&rec), c.refuseValue(&rec, value)); err != nil {
 		return err
 	}
 	if c.retry {

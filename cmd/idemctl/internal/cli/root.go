@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idembolt/idem/cmd/idemctl/internal/render"
+	"github.com/idembolt/idem/cmd/idemctl/internal/spell"
 )
 
 // app is what the commands share: the streams and the global flags.
@@ -52,6 +54,7 @@ const (
 	groupInspect  = "inspect"
 	groupMaintain = "maintain"
 	groupRun      = "run"
+	groupPatterns = "patterns"
 )
 
 // Run executes idemctl with the arguments and returns its exit code. It prints
@@ -61,7 +64,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	defer stop()
 	a := &app{in: in, out: out, err: errOut, getenv: getenv}
 	root := newRootCommand(a)
-	root.SetArgs(args)
+	root.SetArgs(tokenArgs(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
@@ -106,7 +109,8 @@ func newRootCommand(a *app) *cobra.Command {
 		Use:   "idemctl",
 		Short: "Look inside idem stores and run commands once per key",
 		Long: `idemctl lists, reads, counts, checks and mends the records of an idem store, runs
-shell commands once per key, and makes services idempotent from the outside.`,
+shell commands once per key, and makes services idempotent from the outside. It
+also handles one-time tokens, the events of an outbox and the states of objects.`,
 		Example: `  idemctl ls --state interrupted
   idemctl get charge/order-1042
   idemctl purge --expired
@@ -119,7 +123,7 @@ shell commands once per key, and makes services idempotent from the outside.`,
 		SilenceErrors: true,
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable .HasParent}}", 1))
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelpCommand())
@@ -128,11 +132,13 @@ shell commands once per key, and makes services idempotent from the outside.`,
 		&cobra.Group{ID: groupInspect, Title: "Inspect:"},
 		&cobra.Group{ID: groupMaintain, Title: "Maintain:"},
 		&cobra.Group{ID: groupRun, Title: "Run:"},
+		&cobra.Group{ID: groupPatterns, Title: "Patterns:"},
 	)
 	root.AddCommand(
 		newLsCommand(a), newGetCommand(a), newStatsCommand(a), newReportCommand(a), newInfoCommand(a),
 		newCheckCommand(a), newCheckChildCommand(a), newPurgeCommand(a), newResolveCommand(a),
 		newRunCommand(a), newProxyCommand(a),
+		newTokenCommand(a), newOutboxCommand(a), newFSMCommand(a),
 		newVersionCommand(a),
 	)
 	root.AddCommand(newTopicCommands()...)
@@ -174,16 +180,17 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// unknownCommand is the root command's own action: without arguments it helps.
+// unknownCommand is the own action of a command that has others: without arguments
+// it helps.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	try := "idemctl --help"
+	try := cmd.CommandPath() + " --help"
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-		try = "idemctl " + similar[0]
+		try = cmd.CommandPath() + " " + cmp.Or(spell.Nearest(args[0], similar), similar[0])
 	}
-	return fail(exitUsage, try, "unknown command %q", args[0])
+	return fail(exitUsage, try, "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "idemctl "))
 }
 
 // note prints a line for people on standard error unless --quiet is given.

@@ -58,6 +58,16 @@ func (c *resolveCommand) settledNote(now time.Time) string {
 	return fmt.Sprintf("%s %s (uid %d, at %s)", settledNote, c.reason, os.Getuid(), now.Format(time.RFC3339))
 }
 
+// refuseStanding keeps a verdict off a record that stands for no work: a lock that
+// was "completed" could never be taken again.
+func (c *resolveCommand) refuseStanding(rec *idem.Record) error {
+	if c.retry || !kindOf(rec.Kind).standing {
+		return nil
+	}
+	return fail(exitFailure, c.keyHint("resolve", rec.Key, "--retry --reason TEXT"),
+		"%q is of kind %q, which stands for no work: it can only be released", rec.Key.String(), rec.Kind)
+}
+
 // refuseValue keeps a value out that whoever asks for it could not read.
 func (c *resolveCommand) refuseValue(rec *idem.Record, value []byte) error {
 	switch {
