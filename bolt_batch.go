@@ -37,9 +37,12 @@ func (w *writer) write(ops []*writeOp, all bool) error {
 	if err == nil {
 		err = w.commit(b)
 	}
-	if errors.Is(err, errNoSpace) && len(b.ops) > 1 {
-		err = nil
+	nothing := errors.Is(err, errNoSpace) || errors.Is(err, errRefused)
+	if nothing {
 		w.state.version = b.planner.state.version // a relaxed caller may have been told one that is not to be given again
+	}
+	if nothing && len(b.ops) > 1 {
+		err = nil
 		for _, op := range b.ops {
 			err = errors.Join(err, w.write([]*writeOp{op}, true))
 		}
@@ -47,6 +50,9 @@ func (w *writer) write(ops []*writeOp, all bool) error {
 	}
 	if errors.Is(err, errNoSpace) {
 		err = fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	if errors.Is(err, errRefused) {
+		err = fmt.Errorf("%w: %w", ErrInvalidInput, err)
 	}
 	if err != nil {
 		for _, op := range b.ops {
@@ -141,7 +147,7 @@ func (w *writer) commit(b *openBatch) error {
 	}
 	id := s.txs.start(changes.user)
 	switch err := s.engine.commit(changes); {
-	case errors.Is(err, errNoSpace):
+	case errors.Is(err, errNoSpace), errors.Is(err, errRefused):
 		for _, st := range p.order {
 			s.cache.wrote(st.rec.Key, nil)
 		}

@@ -209,7 +209,7 @@ func (e *boltEngine) update(harmless bool, fn func(tx *bolt.Tx, state *storeStat
 		e.stale = e.db.NoFreelistSync
 		return nil
 	}
-	if errors.Is(err, errNothingToDo) {
+	if errors.Is(err, errNothingToDo) || errors.Is(err, errRefused) {
 		return err
 	}
 	if isNoSpace(err) && !errors.Is(err, ErrCorrupt) && e.visible() == before {

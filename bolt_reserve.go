@@ -2,6 +2,7 @@ package idem
 
 import (
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -46,7 +47,7 @@ func (b *batch) hasNewKeys() bool {
 			return true
 		}
 	}
-	return len(b.user) > 0
+	return slices.ContainsFunc(b.user, func(w userWrite) bool { return w.value != nil })
 }
 
 func (b *batch) size() (bytes int64) {

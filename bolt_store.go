@@ -110,7 +110,7 @@ func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
 	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
-	return s.write(ctx, &writeOp{size: len(rec.Value), plan: func(p *planner) (Record, error) {
+	return s.write(ctx, &writeOp{size: len(rec.Value) + stepBytes(rec.Steps), plan: func(p *planner) (Record, error) {
 		st, live, err := p.live(rec.Key)
 		if err != nil {
 			return Record{}, err
@@ -118,7 +118,7 @@ func (s *BoltStore) Create(ctx context.Context, rec Record) (Record, error) {
 		if live {
 			return st.rec.clone(), ErrConflict
 		}
-		if err := s.full(p); err != nil {
+		if err := s.full(p, 1); err != nil {
 			return Record{}, err
 		}
 		st.fresh = true
@@ -141,7 +141,7 @@ func (s *BoltStore) swap(ctx context.Context, version uint64, rec Record, relaxe
 	if err := rec.Validate(); err != nil {
 		return Record{}, err
 	}
-	return s.write(ctx, &writeOp{size: len(rec.Value), relaxed: relaxed, plan: func(p *planner) (Record, error) {
+	return s.write(ctx, &writeOp{size: len(rec.Value) + stepBytes(rec.Steps), relaxed: relaxed, plan: func(p *planner) (Record, error) {
 		st, live, err := p.live(rec.Key)
 		switch {
 		case err != nil:
@@ -248,10 +248,10 @@ func (s *BoltStore) annotate(keys []string, rec func(i int) *Record) error {
 }
 
 // full refuses a new key when a limit is reached.
-func (s *BoltStore) full(p *planner) error {
+func (s *BoltStore) full(p *planner, added int64) error {
 	if limit := s.config.MaxRecords; limit > 0 {
 		records, _ := s.engine.totals()
-		if records += p.added; records >= limit {
+		if records += p.added; records+added > limit {
 			return fmt.Errorf("%w: it holds %d records, the limit is %d", ErrFull, records, limit)
 		}
 	}

@@ -74,7 +74,12 @@ func runTx[T any](ctx context.Context, s *BoltStore, a *Attempt, fn func(context
 	res.Record, err = s.transact(ctx, func(tx *Tx) error {
 		tx.attempt = a
 		var fnErr error
-		res.Value, fnErr = fn(fnCtx, tx)
+		if fnErr = a.untakenStep(); fnErr == nil { // a transaction cannot go on after steps
+			res.Value, fnErr = fn(fnCtx, tx)
+		}
+		if err := tx.close(); err == errOpenRange { //nolint:errorlint // identity is meant
+			return err
+		}
 		value, encodeErr := encodeValue(res.Value)
 		if fnErr == nil && encodeErr != nil {
 			fnErr = fmt.Errorf("encode the result: %w", encodeErr)
@@ -83,6 +88,9 @@ func runTx[T any](ctx context.Context, s *BoltStore, a *Attempt, fn func(context
 		return tx.finish(&end)
 	})
 	ended = true
+	if err != nil && end.err == nil {
+		res = Result[T]{} // it was not done
+	}
 	return res, a.reportTx(ctx, &res.Record, &end, err)
 }
 
@@ -164,6 +172,8 @@ func (a *Attempt) reportTx(ctx context.Context, stored *Record, end *attemptEnd,
 		return err
 	case end.kind == EventReleased && err != nil:
 		*stored, result = Record{}, err
+	case err != nil && ctx.Err() != nil: // in time: nothing was written
+		*stored, kind, result = Record{}, EventReleased, fmt.Errorf("commit %q: %w", a.rec.Key.String(), err)
 	case err != nil:
 		*stored = Record{}
 		return a.guard.storeError(ctx, &a.call, "commit", err)

@@ -54,6 +54,9 @@ type engine interface {
 // errNoSpace is a commit that failed for want of space, with nothing written.
 var errNoSpace = errors.New("no space")
 
+// errRefused is a commit that bbolt has refused to make, with nothing written.
+var errRefused = errors.New("refused")
+
 // errOutcomeUnknown is a commit of which nobody knows whether it is on disk. It
 // also ends reads that would have seen it.
 var errOutcomeUnknown = errors.New("outcome unknown")

@@ -28,6 +28,9 @@ func (e *journalEngine) write(b *batch) error {
 		return e.commitToFile(b)
 	}
 	direct, logged := splitDirect(b)
+	if e.removesOver(direct) {
+		return e.commitDrained(b)
+	}
 	if logged == nil {
 		return e.commitToFile(direct)
 	}
@@ -71,6 +74,16 @@ func splitDirect(b *batch) (direct, logged *batch) {
 		return direct, nil
 	}
 	return direct, logged
+}
+
+// removesOver reports whether a batch for the file removes what a segment of the
+// journal still has: nothing in the file would keep a merge, or the recovery after a
+// crash, from bringing it back.
+func (e *journalEngine) removesOver(direct *batch) bool {
+	return direct != nil && slices.ContainsFunc(direct.changes, func(c change) bool {
+		_, over := e.lookup(c.key)
+		return over && c.enc == nil
+	})
 }
 
 // commitDrained commits what is larger than a segment to the file, when nothing

@@ -74,7 +74,7 @@ func anyRecord() *rapid.Generator[Record] {
 		}
 		r.Resume = r.State == Interrupted && rapid.Bool().Draw(t, "resume")
 		for range rapid.IntRange(0, 3).Draw(t, "steps") {
-			step := StepResult{Name: text(maxStepNameBytes).Draw(t, "step"), Value: rapid.SliceOf(rapid.Byte()).Draw(t, "result")}
+			step := StepResult{Name: text(MaxStepNameBytes).Draw(t, "step"), Value: rapid.SliceOf(rapid.Byte()).Draw(t, "result")}
 			r.Steps = append(r.Steps, step)
 		}
 		if parts := rapid.SliceOfN(part, 0, maxParts).Draw(t, "parts"); len(parts) > 0 {

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ const (
 	MaxSteps     = 256
 	MaxStepBytes = 1 << 20
 
-	maxStepNameBytes = 128
+	// MaxStepNameBytes bounds the name of a step.
+	MaxStepNameBytes = 128
 )
 
 // StepResult is a finished step of an attempt.
@@ -51,25 +53,32 @@ type StepResult struct {
 // happens all at once, there are no steps.
 func Step[T any](ctx context.Context, a *Attempt, name string, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
-	a.steps.mu.Lock()
-	defer a.steps.mu.Unlock()
+	if ctx.Value(stepContextKey{}) == a {
+		return zero, fmt.Errorf("%w: step %q of %q: it is within another step", ErrInvalidInput, name, a.rec.Key.String())
+	}
+	a.steps.running.Lock()
+	defer a.steps.running.Unlock()
 	remembered, err := a.nextStep(name)
 	if err != nil {
 		return zero, err
 	}
 	if remembered != nil {
-		return decodeStep[T](a, remembered)
+		v, err := decodeStep[T](a, remembered)
+		if err == nil {
+			a.took()
+		}
+		return v, err
 	}
 	if err := context.Cause(ctx); err != nil {
 		return zero, err // a lost attempt must not go on
 	}
-	result, err := fn(ctx)
+	result, err := fn(context.WithValue(ctx, stepContextKey{}, a))
 	if err != nil {
 		return result, err
 	}
 	value, err := encodeValue(result)
 	if err == nil {
-		err = a.remember(StepResult{name, value})
+		err = a.remember(StepResult{name, bytes.Clone(value)}) // fn's slice is the caller's to change
 	}
 	if err != nil {
 		return result, Unknown(fmt.Errorf("%w: step %q of %q: %w", ErrNotRecorded, name, a.rec.Key.String(), err))
@@ -79,8 +88,18 @@ func Step[T any](ctx context.Context, a *Attempt, name string, fn func(context.C
 
 // stepper is how far an attempt has come with its steps.
 type stepper struct {
-	mu   sync.Mutex // held while a step runs
-	done int
+	running sync.Mutex // held while a step runs
+	mu      sync.Mutex // of done, and of the attempt's steps
+	done    int
+}
+
+type stepContextKey struct{}
+
+// took is called when a remembered step was taken.
+func (a *Attempt) took() {
+	a.steps.mu.Lock()
+	defer a.steps.mu.Unlock()
+	a.steps.done++
 }
 
 // StepError says that a function did not take the step it took before.
@@ -105,19 +124,20 @@ func (e *StepError) Error() string {
 }
 
 // nextStep returns the remembered result of the step that comes next, or nil if it
-// is new. The caller holds steps.mu.
+// is new. The caller holds steps.running.
 func (a *Attempt) nextStep(name string) (*StepResult, error) {
+	a.steps.mu.Lock()
+	defer a.steps.mu.Unlock()
 	switch {
 	case a.lease == nil:
 		return nil, &StepError{Key: a.rec.Key, Now: name}
-	case name == "" || len(name) > maxStepNameBytes:
-		return nil, fmt.Errorf("%w: step %q: a name has 1 to %d bytes", ErrInvalidInput, cutText(name, maxStepNameBytes), maxStepNameBytes)
+	case name == "" || len(name) > MaxStepNameBytes:
+		return nil, fmt.Errorf("%w: step %q: a name has 1 to %d bytes", ErrInvalidInput, cutText(name, MaxStepNameBytes), MaxStepNameBytes)
 	case a.steps.done < len(a.rec.Steps):
 		step := &a.rec.Steps[a.steps.done]
 		if step.Name != name {
 			return nil, &StepError{Key: a.rec.Key, Index: a.steps.done, Before: step.Name, Now: name}
 		}
-		a.steps.done++
 		return step, nil
 	case a.steps.done >= MaxSteps:
 		return nil, fmt.Errorf("%w: step %q of %q: there are %d already", ErrInvalidInput, name, a.rec.Key.String(), MaxSteps)
@@ -156,6 +176,8 @@ func (a *Attempt) remember(step StepResult) error {
 	if err := a.lease.write(func(r *Record) { r.Steps = steps }); err != nil {
 		return err
 	}
+	a.steps.mu.Lock()
+	defer a.steps.mu.Unlock()
 	a.rec.Steps = steps
 	a.steps.done++
 	return nil
@@ -169,7 +191,7 @@ func stepBytes(steps []StepResult) (n int) {
 }
 
 func decodeStep[T any](a *Attempt, step *StepResult) (T, error) {
-	v, err := DecodeValue[T](Record{Key: a.rec.Key, Value: step.Value})
+	v, err := DecodeValue[T](Record{Key: a.rec.Key, Value: bytes.Clone(step.Value)})
 	if err != nil {
 		return v, fmt.Errorf("step %q: %w", step.Name, err)
 	}

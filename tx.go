@@ -43,6 +43,8 @@ type Tx struct {
 	size    int64
 	reads   []txRead
 	seen    int // pairs that were read
+	views   int // states that they were read from, at most
+	open    int // loops over a Range that have not ended
 	buckets map[string]*bucketWrites
 	order   []string // of buckets, as they were first written
 	records txRecords
@@ -79,7 +81,8 @@ func (tx *Tx) Bucket(name string) *Bucket { return &Bucket{tx, name} }
 // and ctx's error if that ends first, with nothing written.
 //
 // fn may run more than once and must do nothing that cannot be repeated, except
-// through its transaction. A panic in fn goes on, with nothing written.
+// through its transaction. One that by other means changes what it has read runs
+// again for ever. A panic in fn goes on, with nothing written.
 func (s *BoltStore) Update(ctx context.Context, fn func(*Tx) error) error {
 	_, err := s.transact(ctx, fn)
 	return err
@@ -130,6 +133,10 @@ func (s *BoltStore) WatchBucket(name string) (changed <-chan struct{}, stop func
 // bucketWatch is what watchers know a bucket by: no key of a record is like it.
 func bucketWatch(name string) Key { return Key{ID: name} }
 
+// errOpenRange keeps a transaction from committing whose function has returned
+// while something still reads from a Range: what it has seen is not known.
+var errOpenRange = fmt.Errorf("%w: the function has returned within a Range", ErrInvalidInput)
+
 // transact runs fn until nothing it has read was changed meanwhile, and commits.
 func (s *BoltStore) transact(ctx context.Context, fn func(*Tx) error) (Record, error) {
 	for {
@@ -171,6 +178,9 @@ func (s *BoltStore) tryTx(ctx context.Context, fn func(*Tx) error) (Record, erro
 func (tx *Tx) close() error {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
+	if tx.open > 0 && !tx.ended && tx.view == nil {
+		tx.err = errOpenRange
+	}
 	tx.ended = true
 	return tx.err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // errTxRaced ends a DoTx whose key was claimed by somebody else before it could
@@ -77,6 +78,9 @@ func (w *userWrite) apply(tx *bolt.Tx) error {
 	} else {
 		err = b.Put(key, w.value)
 	}
+	if errors.Is(err, berrors.ErrIncompatibleValue) {
+		return fmt.Errorf("%w: key %q of bucket %q is a bucket", errRefused, key, w.bucket)
+	}
 	if err != nil {
 		return fmt.Errorf("write to bucket %q: %w", w.bucket, err)
 	}
@@ -86,10 +90,10 @@ func (w *userWrite) apply(tx *bolt.Tx) error {
 // plan checks the transaction against the newest state and stages its writes. It
 // stages nothing unless all of it can be.
 func (tx *Tx) plan(p *planner) (Record, error) {
-	if err := tx.store.engine.view(func(view *bolt.Tx) error { return tx.validate(view, &p.user) }); err != nil {
+	if _, err := tx.check(p); err != nil {
 		return Record{}, err
 	}
-	if err := tx.checkRecords(p); err != nil {
+	if err := tx.checkRoom(p); err != nil {
 		return Record{}, err
 	}
 	end, err := tx.checkEnd(p)
@@ -117,26 +121,46 @@ func (tx *Tx) plan(p *planner) (Record, error) {
 	return p.putDirect(end, tx.end.rec, tx.end.over == 0), nil
 }
 
-func (tx *Tx) checkRecords(p *planner) error {
+// check returns errTxConflict unless everything is as it was read.
+func (tx *Tx) check(p *planner) (Record, error) {
+	if err := tx.store.engine.view(func(view *bolt.Tx) error { return tx.validate(view, &p.user) }); err != nil {
+		return Record{}, err
+	}
 	for key, t := range tx.records {
 		st, live, err := p.live(key)
 		if err != nil {
-			return err
+			return Record{}, err
 		}
 		var version uint64
 		if live {
 			version = st.rec.Version
 		}
 		if version != t.base {
-			return errTxConflict
-		}
-		if t.written && !live && t.current.Version != 0 {
-			if err := tx.store.full(p); err != nil {
-				return err
-			}
+			return Record{}, errTxConflict
 		}
 	}
-	return nil
+	return Record{}, nil
+}
+
+// checkRoom refuses new keys when a limit is reached.
+func (tx *Tx) checkRoom(p *planner) error {
+	added, removed := int64(0), int64(0)
+	for _, t := range tx.records {
+		switch {
+		case !t.written:
+		case t.base == 0 && t.current.Version != 0:
+			added++
+		case t.base != 0 && t.current.Version == 0:
+			removed++
+		}
+	}
+	if tx.end != nil && tx.end.over == 0 {
+		added++
+	}
+	if added == 0 {
+		return nil
+	}
+	return tx.store.full(p, added-removed)
 }
 
 // checkEnd returns where the record of the DoTx goes, or nil if there is none.
@@ -150,9 +174,6 @@ func (tx *Tx) checkEnd(p *planner) (*staged, error) {
 	}
 	if p.liveVersion(st) != tx.end.over {
 		return nil, errTxRaced
-	}
-	if tx.end.over == 0 {
-		return st, tx.store.full(p)
 	}
 	return st, nil
 }

@@ -49,8 +49,9 @@ func (r *txRead) holds(key []byte) bool {
 // read runs fn on a durable state of the file. The caller holds mu.
 func (tx *Tx) read(fn func(*bolt.Tx) error) error {
 	if tx.view != nil {
-		return fn(tx.view)
+		return tx.store.readError(guarded(func() error { return fn(tx.view) }))
 	}
+	tx.views++
 	s := tx.store
 	if err := s.enter(context.Background()); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (tx *Tx) read(fn func(*bolt.Tx) error) error {
 }
 
 func (tx *Tx) note(r txRead) {
-	if tx.view == nil {
+	if tx.view == nil && !tx.ended {
 		tx.reads = append(tx.reads, r)
 	}
 }
@@ -70,18 +71,19 @@ func (tx *Tx) readsOnly() bool { return len(tx.buckets)+len(tx.records) == 0 && 
 // stillTrue returns errTxConflict unless everything that was read was so at one
 // time.
 func (tx *Tx) stillTrue(ctx context.Context) error {
-	if len(tx.reads)+len(tx.records) < 2 {
+	if tx.views+len(tx.records) < 2 {
 		return nil
+	}
+	if len(tx.records) > 0 { // only the writer sees records and buckets of one moment
+		_, err := tx.store.write(ctx, &writeOp{plan: tx.check})
+		return err
 	}
 	if err := tx.store.enter(ctx); err != nil {
 		return err
 	}
 	defer tx.store.mu.RUnlock()
 	err := tx.store.engine.view(func(view *bolt.Tx) error { return tx.validate(view, &userWrites{}) })
-	if err != nil {
-		return tx.store.readError(err)
-	}
-	return tx.records.stillTrue(ctx, tx.store)
+	return tx.store.readError(err)
 }
 
 // earlyCheck is the number of pairs from which reads are checked before the commit
@@ -150,13 +152,15 @@ func (b *Bucket) Range(from, to []byte) iter.Seq2[Pair, error] {
 			r.sum = h.sum()
 			b.tx.mu.Lock()
 			defer b.tx.mu.Unlock()
+			b.tx.open--
 			b.tx.note(r)
 		}()
 		show := func(p Pair) bool {
+			key := bytes.Clone(p.Key) // the loop may change its copy
 			if yield(p, nil) {
 				return true
 			}
-			r.to = p.Key // no more than this was seen
+			r.to = key // no more than this was seen
 			return false
 		}
 		for file, err := range b.filePairs(from, to) {
@@ -193,6 +197,7 @@ func (b *Bucket) ownKeys(from, to []byte) ([]Pair, error) {
 	if err := b.check([]byte{0}, false); err != nil {
 		return nil, err
 	}
+	b.tx.open++
 	w := b.tx.buckets[b.name]
 	if w == nil {
 		return nil, nil
@@ -216,13 +221,13 @@ func (b *Bucket) filePairs(from, to []byte) iter.Seq2[Pair, error] {
 				yield(Pair{}, err)
 				return
 			}
+			if more = !all; more {
+				next = append(bytes.Clone(page[len(page)-1].Key), 0)
+			}
 			for _, p := range page {
 				if !yield(p, nil) {
 					return
 				}
-			}
-			if more = !all; more {
-				next = append(bytes.Clone(page[len(page)-1].Key), 0)
 			}
 		}
 	}

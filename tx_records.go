@@ -20,20 +20,6 @@ type txRecord struct {
 	written bool
 }
 
-// stillTrue returns errTxConflict unless every record is as it was read.
-func (r txRecords) stillTrue(ctx context.Context, s *BoltStore) error {
-	for key, t := range r {
-		rec, err := s.Get(ctx, key)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		if rec.Version != t.base {
-			return errTxConflict
-		}
-	}
-	return nil
-}
-
 // Records returns the store's records as the transaction sees them. What is
 // written through it becomes durable with the transaction, so everything that
 // works on a Store takes part in it. The versions it gives out count only within
@@ -45,6 +31,7 @@ var (
 	_ Store        = txStore{}
 	_ Clock        = txStore{}
 	_ SecretKeeper = txStore{}
+	_ Liveness     = txStore{}
 )
 
 type txStore struct{ tx *Tx }
@@ -52,6 +39,10 @@ type txStore struct{ tx *Tx }
 func (s txStore) Now() time.Time { return s.tx.store.Now() }
 
 func (s txStore) Secret() []byte { return s.tx.store.Secret() }
+
+func (s txStore) Owner() string { return s.tx.store.Owner() }
+
+func (s txStore) Alive(owner string) bool { return s.tx.store.Alive(owner) }
 
 // load returns what the transaction sees of a key. The caller holds mu.
 func (s txStore) load(ctx context.Context, key Key, write bool) (*txRecord, error) {
@@ -69,7 +60,7 @@ func (s txStore) load(ctx context.Context, key Key, write bool) (*txRecord, erro
 	}
 	rec, err := s.tx.store.Get(ctx, key)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, err
+		return nil, s.tx.fail(err)
 	}
 	t := &txRecord{base: rec.Version, current: rec}
 	s.tx.records[key] = t
@@ -110,10 +101,10 @@ func (s txStore) put(ctx context.Context, rec Record, version uint64) (Record, e
 	if err != nil {
 		return Record{}, err
 	}
-	if t.current.Version != version {
+	if t.current.Version != version || version == heldVersion {
 		return t.current.clone(), ErrConflict
 	}
-	if err := s.tx.grow(len(rec.Value)); err != nil {
+	if err := s.tx.grow(len(rec.Value) + stepBytes(rec.Steps)); err != nil {
 		return Record{}, err
 	}
 	rec = rec.clone()
@@ -137,7 +128,7 @@ func (s txStore) Delete(ctx context.Context, key Key, version uint64) error {
 		return err
 	case t.current.Version == 0:
 		return ErrNotFound
-	case t.current.Version != version:
+	case t.current.Version != version, version == heldVersion:
 		return ErrConflict
 	}
 	t.current, t.written = Record{}, true

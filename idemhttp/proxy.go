@@ -104,6 +104,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answerUpstreamError(x.rec, r, errBrokenOff)
 		}
 	}()
+	if r.Context().Value(http.ServerContextKey) == nil {
+		// Without it ReverseProxy takes a response that broke off for a whole one.
+		r = r.WithContext(context.WithValue(r.Context(), http.ServerContextKey, &http.Server{}))
+	}
 	p.reverse.ServeHTTP(&heldWriter{w}, r)
 }
 

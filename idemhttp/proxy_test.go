@@ -270,3 +270,23 @@ func TestProxyUnprotected(t *testing.T) {
 	require.Empty(t, a.said())
 	require.EqualValues(t, 1, requests.Load())
 }
+
+// TestProxyWithoutServer: a response that broke off is never taken for a whole one,
+// wherever the request came from.
+func TestProxyWithoutServer(t *testing.T) {
+	t.Parallel()
+	address, _ := raw(t, func(conn net.Conn, _ int64) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
+		_ = conn.Close()
+	})
+	target, err := url.Parse(address)
+	require.NoError(t, err)
+	proxy := protect(t, newGuard(t), idemhttp.NewProxy(target).ServeHTTP)
+	for _, status := range []int{http.StatusBadGateway, http.StatusConflict} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+		r.Header.Set("Idempotency-Key", "k")
+		w := httptest.NewRecorder()
+		proxy.ServeHTTP(w, r)
+		require.Equal(t, status, w.Code)
+	}
+}

@@ -34,6 +34,10 @@
 // happened that is not remembered. Whoever calls the work again brings it to its
 // end: nothing runs by itself.
 //
+// A step and its undo are two steps of the attempt, so a saga has about 127 of them
+// (see idem.MaxSteps, and idem.MaxStepBytes for their results); one too many, or one
+// with a name too long to be undone under, ends the work and undoes the others.
+//
 // An undo that fails is tried again by the next call. It must be safe to repeat, as
 // must every step: the process can die in it. Use Attempt.ChildKey for what they ask
 // of other systems.
@@ -55,6 +59,7 @@ const undoing = "saga: undo"
 // for concurrent use.
 type Saga struct {
 	attempt *idem.Attempt
+	steps   int    // forward
 	undo    []undo // of the finished steps, in their order
 	cause   string // why the work is undone; "" while it is not
 }
@@ -109,11 +114,29 @@ func Step[T any](ctx context.Context, s *Saga, name string, fn func(context.Cont
 		var zero T
 		return zero, errTurned
 	}
+	if err := s.room(name, undoIt != nil); err != nil {
+		var zero T
+		return zero, err
+	}
 	result, err := idem.Step(ctx, s.attempt, name, fn)
 	if err == nil && undoIt != nil {
 		s.undo = append(s.undo, undo{name, func(ctx context.Context) error { return undoIt(ctx, result) }})
 	}
 	return result, err
+}
+
+// room ends the work, which undoes it, with a step that could not be undone: there
+// would be too many steps, or the name of its undo would be too long.
+func (s *Saga) room(name string, hasUndo bool) error {
+	s.steps++
+	n := s.steps + 1 + len(s.undo)
+	if hasUndo {
+		n++
+	}
+	if n > idem.MaxSteps || len(undoing)+1+len(name) > idem.MaxStepNameBytes {
+		return idem.Permanent(fmt.Errorf("%w: step %q could not be undone: its name is too long, or there are too many steps", idem.ErrInvalidInput, name))
+	}
+	return nil
 }
 
 // turned reports whether the next remembered step is the turning point.

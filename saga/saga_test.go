@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -248,4 +249,72 @@ func TestSagaDecidesOutsideOfItsSteps(t *testing.T) {
 	res, err := idem.Do(t.Context(), g, key, nil, saga.Func(trip))
 	require.NoError(t, err)
 	require.Equal(t, "booked", res.Value)
+}
+
+// TestSagaTooLongToUndo: a step that could not be undone ends the work before it.
+func TestSagaTooLongToUndo(t *testing.T) {
+	t.Parallel()
+	for n, undone := range map[int]int{127: 127, 128: 127, 256: 127} {
+		undos := 0
+		g := newGuard(t, idem.FailClosed())
+		long := saga.Func(func(ctx context.Context, s *saga.Saga) (int, error) {
+			for i := range n {
+				_, err := saga.Step(ctx, s, fmt.Sprint(i), func(context.Context) (int, error) { return i, nil },
+					func(context.Context, int) error { undos++; return nil })
+				if err != nil {
+					return 0, err
+				}
+			}
+			return 0, idem.Permanent(errors.New("no"))
+		})
+		for range 2 {
+			_, err := idem.Do(t.Context(), g, key, nil, long)
+			require.Error(t, err)
+		}
+		rec, err := g.Store().Get(t.Context(), key)
+		require.NoError(t, err)
+		require.Equal(t, idem.Failed, rec.State)
+		require.Equal(t, undone, undos)
+	}
+	g := newGuard(t, idem.FailClosed())
+	_, err := idem.Do(t.Context(), g, key, nil, saga.Func(func(ctx context.Context, s *saga.Saga) (int, error) {
+		return saga.Step(ctx, s, strings.Repeat("n", 120), func(context.Context) (int, error) { panic("it ran") }, nil)
+	}))
+	require.ErrorIs(t, err, idem.ErrInvalidInput)
+}
+
+// TestSagaUndecodable: a step whose result the program cannot read any more is not
+// taken for undone.
+func TestSagaUndecodable(t *testing.T) {
+	t.Parallel()
+	g := newGuard(t, idem.FailClosed())
+	down, refunded := true, 0
+	first := saga.Func(func(ctx context.Context, s *saga.Saga) (int, error) {
+		_, err := saga.Step(ctx, s, "charge", func(context.Context) (string, error) { return "id", nil }, func(context.Context, string) error {
+			if down {
+				return errors.New("down")
+			}
+			refunded++
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		return 0, idem.Permanent(errors.New("no"))
+	})
+	_, err := idem.Do(t.Context(), g, key, nil, first)
+	require.ErrorContains(t, err, "down")
+	down = false
+	changed := saga.Func(func(ctx context.Context, s *saga.Saga) (int, error) {
+		_, err := saga.Step(ctx, s, "charge", func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { return nil })
+		if err != nil {
+			return 0, err
+		}
+		return 0, idem.Permanent(errors.New("no"))
+	})
+	_, err = idem.Do(t.Context(), g, key, nil, changed)
+	require.ErrorIs(t, err, idem.ErrUndecodable)
+	_, err = idem.Do(t.Context(), g, key, nil, first)
+	require.EqualError(t, err, "no")
+	require.Equal(t, 1, refunded)
 }
