@@ -361,3 +361,54 @@ func TestViewFault(t *testing.T) {
 	t.Log(err)
 	require.ErrorIs(t, err, ErrPoisoned)
 }
+
+// TestHeldKeyDoesNotRunOut: however long the function takes, its key is held.
+func TestHeldKeyDoesNotRunOut(t *testing.T) {
+	t.Parallel()
+	var h holds
+	rec := testRecord("k", "v")
+	rec.State, rec.LeaseUntil, rec.ExpiresAt = Processing, rec.StartedAt.Add(time.Second), rec.StartedAt.Add(2*time.Second)
+	_, ok := h.take(rec, 0)
+	require.True(t, ok)
+	held, ok := h.covering(rec.Key, 0)
+	require.True(t, ok)
+	require.True(t, held.LeaseUntil.After(rec.StartedAt.AddDate(50, 0, 0)))
+	_, ok = h.covering(rec.Key, 7)
+	require.False(t, ok, "a claim that was there before wins")
+	h.release(rec.Key)
+	_, ok = h.covering(rec.Key, 0)
+	require.False(t, ok)
+}
+
+// noSpaceOnce is an engine whose first commit finds no space.
+type noSpaceOnce struct {
+	engine
+	failed chan struct{} // closed by it
+}
+
+func (e *noSpaceOnce) commit(b *batch) error {
+	select {
+	case <-e.failed:
+		return e.engine.commit(b)
+	default:
+		close(e.failed)
+		return fmt.Errorf("%w: injected", errNoSpace)
+	}
+}
+
+// TestRelaxedVersionIsNotGivenAgain: who was told a version of a write that then
+// found no space must not be able to change another record by it.
+func TestLoneRelaxedVersionIsNotGivenAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := edgeStore(t, BoltConfig{})
+	rec, err := s.Create(t.Context(), testRecord("k", "v"))
+	require.NoError(t, err)
+	full := &noSpaceOnce{s.engine, make(chan struct{})}
+	s.engine = full
+	lost, err := s.SwapRelaxed(t.Context(), rec.Version, testRecord("k", "lost"))
+	require.NoError(t, err)
+	<-full.failed
+	other, err := s.Swap(t.Context(), rec.Version, testRecord("k", "other"))
+	require.NoError(t, err)
+	require.Greater(t, other.Version, lost.Version)
+}
