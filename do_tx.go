@@ -172,7 +172,7 @@ func (a *Attempt) reportTx(ctx context.Context, stored *Record, end *attemptEnd,
 		return err
 	case end.kind == EventReleased && err != nil:
 		*stored, result = Record{}, err
-	case err != nil && ctx.Err() != nil: // in time: nothing was written
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()): // in time: nothing was written
 		*stored, kind, result = Record{}, EventReleased, fmt.Errorf("commit %q: %w", a.rec.Key.String(), err)
 	case err != nil:
 		*stored = Record{}

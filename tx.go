@@ -25,9 +25,9 @@ const reservedPrefix = "idem."
 // writes stay in memory. Before the commit it is checked that what was read is
 // still so; if it is not, the function runs again on a new transaction. So
 // transactions behave as if they had run one after the other, and a slow one
-// keeps nobody else from working. A function that gave its transaction a wrong
-// picture, because of changes between two reads, never commits, and no error it
-// returns on account of it is passed on.
+// keeps nobody else from working. A function that was given a wrong picture,
+// because of changes between two reads, runs again: it neither commits on it, nor is
+// an error that it returns on account of it passed on.
 //
 // It is safe for concurrent use. When the function has returned, every method
 // returns ErrTxEnded.

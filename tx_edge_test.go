@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
@@ -20,73 +20,6 @@ func edgeStore(t testing.TB, c BoltConfig) (*BoltStore, string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() }) // of a poisoned one it may fail
 	return s, path
-}
-
-func deleteInTx(t testing.TB, s *BoltStore, rec Record) {
-	require.NoError(t, s.Update(t.Context(), func(tx *Tx) error {
-		now, err := tx.Records().Get(t.Context(), rec.Key)
-		if err != nil {
-			return err
-		}
-		if err := tx.Bucket("b").Put([]byte("deleted"), []byte("yes")); err != nil {
-			return err
-		}
-		return tx.Records().Delete(t.Context(), rec.Key, now.Version)
-	}))
-}
-
-// TestTxDeleteAndCrash: what a transaction removed does not come back from the
-// journal, where the record still is.
-func TestTxDeleteAndCrash(t *testing.T) {
-	s, path := edgeStore(t, BoltConfig{journalAfter: -1, SegmentBytes: minSegmentBytes})
-	rec, err := s.Create(t.Context(), testRecord("k", "v"))
-	require.NoError(t, err)
-	deleteInTx(t, s, rec)
-	_, err = s.Get(t.Context(), rec.Key)
-	require.ErrorIs(t, err, ErrNotFound)
-	crashed := filepath.Join(t.TempDir(), "x.db")
-	copyFile(t, path, crashed)
-	copyFile(t, path+"-wal", crashed+"-wal")
-	again, err := OpenBoltStore(t.Context(), crashed, BoltConfig{})
-	require.NoError(t, err)
-	defer again.Close()
-	require.NoError(t, again.View(t.Context(), func(tx *Tx) error {
-		v, err := tx.Bucket("b").Get([]byte("deleted"))
-		require.Equal(t, "yes", string(v))
-		return err
-	}))
-	_, err = again.Get(t.Context(), rec.Key)
-	require.ErrorIs(t, err, ErrNotFound, "the record that the transaction removed is back after a crash")
-}
-
-// TestTxDeleteAndMerge: nor by the merge of a segment that was frozen before.
-func TestTxDeleteAndMerge(t *testing.T) {
-	s, _ := edgeStore(t, BoltConfig{journalAfter: -1, SegmentBytes: minSegmentBytes, CacheBytes: -1})
-	back := 0
-	for i := 0; i < 3000 && back == 0; i++ {
-		rec, err := s.Create(t.Context(), testRecord(fmt.Sprintf("z%05d", i), "some value of a record"))
-		require.NoError(t, err)
-		e := s.engine.(*journalEngine)
-		e.mu.RLock()
-		frozen := e.frozen
-		e.mu.RUnlock()
-		if frozen == nil {
-			continue
-		}
-		// the newest key of the frozen one: merged last
-		e.mu.Lock()
-		keys := frozen.sorted()
-		last := keys[len(keys)-1]
-		e.mu.Unlock()
-		k, _ := ParseKey(last)
-		_ = rec
-		deleteInTx(t, s, Record{Key: k})
-		require.NoError(t, WaitForMerge(s))
-		if _, err := s.Get(t.Context(), k); err == nil {
-			back++
-		}
-	}
-	require.Zero(t, back, "a record deleted by a transaction came back with a merge")
 }
 
 // ctxProbe does something when it is asked for its error for the nth time.
@@ -189,46 +122,6 @@ func TestTxRangeGivesCopiesBeforeBreak(t *testing.T) {
 		return tx.Bucket("c").Put([]byte("seen"), []byte(seen))
 	}))
 	require.Equal(t, 1, runs)
-}
-
-// TestTxOverHeldKey: the record under a key that a DoTx holds cannot be replaced or
-// removed, by no other transaction either.
-func TestTxOverHeldKey(t *testing.T) {
-	for _, del := range []bool{false, true} {
-		s, _ := edgeStore(t, BoltConfig{})
-		g, err := New(s, WithPolicy(Policy{Retention: time.Hour, Lease: time.Minute, OnInterrupted: Rerun()}))
-		require.NoError(t, err)
-		k := Key{"a", "b"}
-		_, err = Do(t.Context(), g, k, nil, func(context.Context, *Attempt) (int, error) { return 0, Unknown(errors.New("x")) })
-		require.ErrorIs(t, err, ErrInterrupted)
-		before, err := s.Get(t.Context(), k)
-		require.NoError(t, err)
-		require.Equal(t, Interrupted, before.State)
-		oops := errors.New("oops")
-		_, err = DoTx(t.Context(), g, k, nil, func(context.Context, *Tx) (int, error) {
-			err := s.Update(t.Context(), func(tx *Tx) error {
-				rec, err := tx.Records().Get(t.Context(), k)
-				require.NoError(t, err)
-				if del {
-					return tx.Records().Delete(t.Context(), k, rec.Version)
-				}
-				rec.Note = "changed"
-				got, err := tx.Records().Swap(t.Context(), rec.Version, rec)
-				t.Logf("swap: version %d, %v", got.Version, err)
-				return err
-			})
-			t.Logf("update: %v", err)
-			outside, errOut := s.Swap(t.Context(), heldVersion, before)
-			t.Logf("outside: %v %v", outside.Version, errOut)
-			return 0, oops
-		})
-		require.ErrorIs(t, err, oops)
-		after, err := s.Get(t.Context(), k)
-		if !(err == nil && after.Version == before.Version) {
-			t.Errorf("delete=%v: the interrupted record is gone: %v", del, err)
-		}
-		require.NoError(t, s.Close())
-	}
 }
 
 // TestTxWriteToNestedBucket: what bbolt refuses is the caller's error, not an
@@ -362,53 +255,38 @@ func TestViewFault(t *testing.T) {
 	require.ErrorIs(t, err, ErrPoisoned)
 }
 
-// TestHeldKeyDoesNotRunOut: however long the function takes, its key is held.
-func TestHeldKeyDoesNotRunOut(t *testing.T) {
+// TestTxAndClose: a transaction that checks what it has read when Close has come in
+// between ends, and so does Close.
+func TestTxAndClose(t *testing.T) {
 	t.Parallel()
-	var h holds
-	rec := testRecord("k", "v")
-	rec.State, rec.LeaseUntil, rec.ExpiresAt = Processing, rec.StartedAt.Add(time.Second), rec.StartedAt.Add(2*time.Second)
-	_, ok := h.take(rec, 0)
-	require.True(t, ok)
-	held, ok := h.covering(rec.Key, 0)
-	require.True(t, ok)
-	require.True(t, held.LeaseUntil.After(rec.StartedAt.AddDate(50, 0, 0)))
-	_, ok = h.covering(rec.Key, 7)
-	require.False(t, ok, "a claim that was there before wins")
-	h.release(rec.Key)
-	_, ok = h.covering(rec.Key, 0)
-	require.False(t, ok)
-}
-
-// noSpaceOnce is an engine whose first commit finds no space.
-type noSpaceOnce struct {
-	engine
-	failed chan struct{} // closed by it
-}
-
-func (e *noSpaceOnce) commit(b *batch) error {
-	select {
-	case <-e.failed:
-		return e.engine.commit(b)
-	default:
-		close(e.failed)
-		return fmt.Errorf("%w: injected", errNoSpace)
+	for calls := 1; calls <= 4; calls++ { // before which of the looks at the context
+		s, _ := edgeStore(t, BoltConfig{})
+		closed := make(chan error, 1)
+		ctx := &ctxProbe{Context: context.Background()}
+		oops := errors.New("oops")
+		err := s.Update(ctx, func(tx *Tx) error {
+			_, err := tx.Bucket("b").Get([]byte("a"))
+			require.NoError(t, err)
+			_, err = tx.Records().Get(context.Background(), Key{"a", "b"})
+			require.ErrorIs(t, err, ErrNotFound)
+			ctx.at, ctx.do = ctx.calls+calls, func() {
+				go func() { closed <- s.Close() }()
+				for s.mu.TryRLock() { // until Close waits, or has ended
+					over := s.closed
+					s.mu.RUnlock()
+					if over {
+						return
+					}
+					runtime.Gosched()
+				}
+			}
+			return oops
+		})
+		if !errors.Is(err, ErrClosed) {
+			require.ErrorIs(t, err, oops)
+		}
+		if ctx.calls >= ctx.at {
+			require.NoError(t, <-closed)
+		}
 	}
-}
-
-// TestRelaxedVersionIsNotGivenAgain: who was told a version of a write that then
-// found no space must not be able to change another record by it.
-func TestLoneRelaxedVersionIsNotGivenAgain(t *testing.T) {
-	t.Parallel()
-	s, _ := edgeStore(t, BoltConfig{})
-	rec, err := s.Create(t.Context(), testRecord("k", "v"))
-	require.NoError(t, err)
-	full := &noSpaceOnce{s.engine, make(chan struct{})}
-	s.engine = full
-	lost, err := s.SwapRelaxed(t.Context(), rec.Version, testRecord("k", "lost"))
-	require.NoError(t, err)
-	<-full.failed
-	other, err := s.Swap(t.Context(), rec.Version, testRecord("k", "other"))
-	require.NoError(t, err)
-	require.Greater(t, other.Version, lost.Version)
 }

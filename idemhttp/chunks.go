@@ -42,7 +42,9 @@ func (m *middleware) newChunks(a *idem.Attempt) *chunks {
 	}
 	return &chunks{
 		store: m.guard.Store(), key: a.Key(), set: a.Version(), limit: m.maxStored,
-		keep: m.handlerTimeout + chunkTimeout + m.retention, // longer than the record that names them
+		// Longer than the record that names them, unless the handler outlasts its
+		// context: then repeats are told that the response was not kept.
+		keep: m.handlerTimeout + chunkTimeout + m.retention,
 	}
 }
 

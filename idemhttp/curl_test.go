@@ -19,14 +19,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idembolt/idem/idemhttp"
+	"github.com/idembolt/idem/internal/needs"
 )
 
 // TestCurl runs the scripts under testdata/script, each against a service of its
 // own: what a client sees that shares no code with this package.
 func TestCurl(t *testing.T) {
 	t.Parallel()
+	needs.Programs(t, "curl")
 	version, err := exec.Command("curl", "--version").Output()
-	require.NoError(t, err, "this test needs curl: apt-get install curl")
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

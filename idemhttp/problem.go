@@ -46,7 +46,8 @@ type Problem struct {
 	// Original describes the response for ProblemResponseNotKept.
 	Original *Original `json:"original,omitempty"`
 
-	retryAfter time.Duration
+	// RetryAfter is sent as the Retry-After header, in whole seconds, if it is not 0.
+	RetryAfter time.Duration `json:"-"`
 }
 
 // Original is what is known of a response that was not kept.
@@ -56,6 +57,10 @@ type Original struct {
 	Length   int64  `json:"length,omitempty"` // bytes of the body
 	SHA256   string `json:"sha256,omitempty"` // of the body, in hexadecimal
 }
+
+// WriteTo answers with the problem. It is for what refuses requests by the same
+// rules as this package.
+func (p *Problem) WriteTo(w http.ResponseWriter) { p.writeTo(w, "") }
 
 // writeTo answers with the problem.
 func (p *Problem) writeTo(w http.ResponseWriter, s Status) {
@@ -70,8 +75,8 @@ func (p *Problem) writeTo(w http.ResponseWriter, s Status) {
 	if s != "" { // else who writes to the client knows it
 		h.Set(HeaderStatus, string(s))
 	}
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((p.retryAfter+time.Second-1)/time.Second), 10))
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10))
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body) // a client that is gone cannot be told

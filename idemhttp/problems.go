@@ -34,7 +34,7 @@ func inProgressProblem(retryAfter time.Duration) *Problem {
 	return &Problem{
 		Type: ProblemInProgress, Title: "Request in progress", Status: http.StatusConflict, Retryable: true,
 		Detail:     "An earlier request with this key is still being worked on. Send the same request again later.",
-		retryAfter: retryAfter,
+		RetryAfter: retryAfter,
 	}
 }
 
@@ -91,7 +91,7 @@ func internalProblem() *Problem {
 func unavailable() *Problem {
 	return &Problem{
 		Type: ProblemUnavailable, Title: "Idempotency unavailable", Status: http.StatusServiceUnavailable, Retryable: true,
-		Detail: "It cannot be told now whether the request was carried out before. Nothing was done.", retryAfter: storeRetryAfter,
+		Detail: "It cannot be told now whether the request was carried out before. Nothing was done.", RetryAfter: storeRetryAfter,
 	}
 }
 

@@ -121,7 +121,7 @@ func answerUpstreamError(w http.ResponseWriter, r *http.Request, err error) {
 		p = brokenProblem(isTimeout(err), x != nil && !x.m.failsClosed)
 	}
 	Fail(r.Context(), failed)
-	p.writeTo(w, "")
+	p.WriteTo(w)
 }
 
 func isTimeout(err error) bool {

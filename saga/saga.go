@@ -61,7 +61,6 @@ type Saga struct {
 	attempt *idem.Attempt
 	steps   int    // forward
 	undo    []undo // of the finished steps, in their order
-	cause   string // why the work is undone; "" while it is not
 }
 
 type undo struct {
@@ -161,20 +160,16 @@ func (s *Saga) rollBack(ctx context.Context, err error) error {
 		_, stepErr := idem.Step(ctx, s.attempt, undoing+" "+u.name, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, u.run(ctx)
 		})
-		if stepErr != nil {
-			return plain(&UndoError{Step: u.name, Cause: cause, Err: stepErr})
+		if stepErr == nil {
+			continue
 		}
+		if idem.Classify(stepErr) == idem.OutcomePermanent { // of the undo, not of the work: that is not undone
+			stepErr = errors.New(stepErr.Error())
+		}
+		return &UndoError{Step: u.name, Cause: cause, Err: stepErr}
 	}
 	if err == nil || err.Error() != cause {
 		err = errors.New(cause) // of the attempt that turned back
 	}
 	return idem.Permanent(err)
-}
-
-// plain keeps an undo that failed for good from ending the work: it is not undone.
-func plain(err *UndoError) error {
-	if idem.Classify(err.Err) == idem.OutcomePermanent {
-		return &UndoError{Step: err.Step, Cause: err.Cause, Err: errors.New(err.Err.Error())}
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idembolt/idem"
+	"github.com/idembolt/idem/idemhttp"
 )
 
 // Where a request carries its token.
@@ -38,20 +39,20 @@ func (t *Tokens) Handler(subject func(*http.Request) (string, error)) http.Handl
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			methodProblem().writeTo(w)
+			methodProblem().WriteTo(w)
 			return
 		}
 		who, err := subjectOf(r, subject)
 		if err != nil {
-			subjectProblem().writeTo(w)
+			subjectProblem().WriteTo(w)
 			return
 		}
 		issued, err := t.Issue(r.Context(), who)
 		if err != nil {
-			problemOf(err).writeTo(w)
+			problemOf(err).WriteTo(w)
 			return
 		}
-		writeJSON(w, "application/json", http.StatusOK, struct {
+		writeJSON(w, struct {
 			Token     string    `json:"token"`
 			ExpiresAt time.Time `json:"expires_at"`
 		}{issued.Value, issued.ExpiresAt})
@@ -81,7 +82,7 @@ func (t *Tokens) Protect(subject func(*http.Request) (string, error)) func(http.
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !isSafe(r.Method) {
 				if p := t.admit(r, subject); p != nil {
-					p.writeTo(w)
+					p.WriteTo(w)
 					return
 				}
 			}
@@ -91,7 +92,7 @@ func (t *Tokens) Protect(subject func(*http.Request) (string, error)) func(http.
 }
 
 // admit consumes the token of a request, or says why it must be refused.
-func (t *Tokens) admit(r *http.Request, subject func(*http.Request) (string, error)) *problem {
+func (t *Tokens) admit(r *http.Request, subject func(*http.Request) (string, error)) *idemhttp.Problem {
 	who, err := subjectOf(r, subject)
 	if err != nil {
 		return subjectProblem()
@@ -117,7 +118,7 @@ func subjectOf(r *http.Request, subject func(*http.Request) (string, error)) (st
 }
 
 // problemOf is what a client is told of an error of Issue or Consume.
-func problemOf(err error) *problem {
+func problemOf(err error) *idemhttp.Problem {
 	switch {
 	case errors.Is(err, ErrUsed):
 		return usedProblem()
@@ -139,12 +140,11 @@ func isSafe(method string) bool {
 	return false
 }
 
-func writeJSON(w http.ResponseWriter, mediaType string, status int, v any) {
+func writeJSON(w http.ResponseWriter, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // texts, numbers, booleans and times of this era always encode
 	}
-	w.Header().Set("Content-Type", mediaType)
-	w.WriteHeader(status)
+	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // a client that is gone cannot be told
 }

@@ -18,16 +18,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// needs fails where a program is missing that is no part of Go.
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		_, err := exec.LookPath(name)
-		require.NoError(t, err, "this test needs %s: apt-get install %s", name, name)
-	}
-}
+	"github.com/idembolt/idem/internal/needs"
+)
 
 // example is a run of examples/proxy/run.sh.
 type example struct {
@@ -99,7 +92,7 @@ func (e *example) curls(t *testing.T) map[answer]int {
 // once, and again after the proxy was killed, and does its work once.
 func TestProxyExample(t *testing.T) {
 	t.Parallel()
-	needs(t, "python3", "curl")
+	needs.Programs(t, "python3", "curl")
 	s := newShop(t)
 	const body = "{\"number\": 1, \"amount\": 120}\n"
 
